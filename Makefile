@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# The usual commands; CMakeLists.txt and scripts/ do the work.
+
+PRESET ?= dev
+JOBS ?= $(shell nproc)
+BUILD := $(if $(filter dev,$(PRESET)),build,build-$(PRESET))
+
+# Starts a recipe line that needs DRK_PYTHON, the interpreter that guests run in.
+with_python = DRK_PYTHON=$$(scripts/setup_python.sh) && export DRK_PYTHON &&
+
+.DEFAULT_GOAL := build
+.PHONY: build demo test test-gpu bench hacks format format-check lint clean help setup check-cases
+
+build: setup $(BUILD)/build.ninja ## Build build/bin/drk (PRESET=asan, tsan, ubsan, release or portable: build-PRESET/bin/drk)
+	@$(with_python) cmake --build $(BUILD) -j $(JOBS)
+
+demo: build ## Judge the bundled problems
+	@$(with_python) $(BUILD)/bin/drk bench problems
+
+test: build ## Run all tests that need no GPU
+	@$(with_python) scripts/run_tests.sh $(BUILD)
+
+test-gpu: ## Run the tests that need a GPU
+	@scripts/test_gpu.sh
+
+bench: build ## Measure drkernel's own speed
+	@$(with_python) bench/run.sh
+
+hacks: check-cases build ## Judge the candidates in hacks/ of the folder DRK_CASES
+	@$(with_python) $(BUILD)/bin/drk bench "$$DRK_CASES/hacks"
+
+format: setup ## Format C++ and Python in place
+	@scripts/format.sh
+
+format-check: setup ## Fail where `make format` would change something
+	@scripts/format.sh --check
+
+lint: build ## Check the format, and C++ by clang-tidy
+	@scripts/lint.sh $(BUILD)
+
+clean: ## Remove all build folders
+	rm -rf build build-*/
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup:
+	@scripts/setup_system.sh build
+	@scripts/setup_python.sh >/dev/null
+
+# Configures once, and again when the presets change; all else CMake sees to itself.
+$(BUILD)/build.ninja: CMakePresets.json | setup
+	@$(with_python) cmake --preset $(PRESET)
+	@touch $@
+
+check-cases:
+	@test -d "$$DRK_CASES/hacks" || { echo "hacks: set DRK_CASES to a folder with hacks/ in it" >&2; exit 1; }

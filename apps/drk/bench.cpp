@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// drk bench: every candidate of some suites, held against what is known of it.
+#include "drk/base/error.h"
+#include "drk/base/json.h"
+
+#include "bench_runner.h"
+#include "command.h"
+#include "interrupts.h"
+#include "locate.h"
+#include "terminal.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace drk::cli {
+
+namespace {
+
+suite::Table::Paint painter(const Style& style) {
+  return [style](suite::Agreement agreement, const std::string& mark) {
+    switch (agreement) {
+      case suite::Agreement::met:
+        return style.good(mark);
+      case suite::Agreement::unmet:
+        return style.bad(mark);
+      case suite::Agreement::inert:
+        return style.doubtful(mark);
+      case suite::Agreement::skipped:
+        return style.faint(mark);
+    }
+    return mark;
+  };
+}
+
+class Bench final : public Command {
+ public:
+  CLI::App* declare(CLI::App& program) override {
+    CLI::App* command = program.add_subcommand("bench", "Judge every candidate of some suites");
+    command->add_option("DIR", folders_, "Folder with problem.json or case.json in it or below")
+        ->required()
+        ->default_str("");
+    command->add_option("--filter", filter_, "Only where this glob fits PROBLEM[/CANDIDATE]");
+    command->add_option("--trials", trials_, "Inputs that must come out right")
+        ->check(CLI::Range(1, 20));
+    command->add_option("--jobs,-j", jobs_, "Candidates judged side by side")
+        ->check(CLI::Range(1, 64));
+    command->add_flag(
+        "--keep-going,!--fail-fast", keep_going_, "Go on after a wrong verdict (default)");
+    command->add_option("--python", python_, "Interpreter with torch and triton");
+    command->add_flag("--json", as_json_, "Print rows and sums as JSON, at the end");
+    command->add_flag("--verbose,-v", verbose_, "Progress also where there is no terminal");
+    command->footer(
+        "Ends with 0 when every verdict is the expected one (what needs a GPU is\n"
+        "skipped), 1 when one is not.");
+    return command;
+  }
+
+  int run(const Surroundings& surroundings) override {
+    const std::vector<suite::Case> cases = load_cases();
+    worker::Options worker_options = locate_worker(python_, surroundings);
+    worker_options.warm_guests = jobs_;
+    worker_options.kept_references = std::max(worker_options.kept_references, jobs_);
+    const Interrupts interrupts;  // before the evaluator's threads
+    worker::Evaluator evaluator(worker_options);
+    (void)evaluator.environment();  // a machine that can judge nothing is told of once
+    const suite::Table table(cases, painter(Style::of_stdout(surroundings.no_color)));
+    if (!as_json_) write_out(table.header() + "\n");
+    BenchRunner runner(evaluator, cases, runner_options(interrupts.token(), table));
+    const suite::Report report = suite::summarize(runner.run());
+    print(report, table);
+    if (interrupts.token().stop_requested()) {
+      complain(
+          fmt::format("drk: interrupted after {} of {} cases", report.all.cases, cases.size()));
+      return kInterrupted;
+    }
+    return report.all.unmet == 0 ? kAccepted : kRejected;
+  }
+
+ private:
+  [[nodiscard]] std::vector<suite::Case> load_cases() const {
+    std::vector<suite::Case> cases;
+    for (const std::string& folder : folders_) {
+      for (suite::Case& one : suite::load(folder)) {
+        if (filter_.empty() || suite::matches(one, filter_)) cases.push_back(std::move(one));
+      }
+    }
+    if (cases.empty()) {
+      throw Error(ErrorCode::not_found, "no case fits --filter " + one_line(filter_));
+    }
+    return cases;
+  }
+
+  [[nodiscard]] BenchRunner::Options runner_options(std::stop_token stop,
+                                                    const suite::Table& table) const {
+    BenchRunner::Options options;
+    options.jobs = jobs_;
+    options.trials = trials_;
+    options.fail_fast = !keep_going_;
+    options.stop = std::move(stop);
+    options.progress = ProgressLine::manner_for(false, verbose_);
+    if (!as_json_) {
+      options.on_row = [&table](const suite::Row& row) { write_out(table.line(row) + "\n"); };
+    }
+    return options;
+  }
+
+  void print(const suite::Report& report, const suite::Table& table) const {
+    if (as_json_) return write_out(json::dump_pretty(json::to_json(report)));
+    write_out("\n");
+    for (const suite::Tally& group : report.groups) write_out(table.summary(group) + "\n");
+    if (report.groups.size() != 1) write_out(table.summary(report.all) + "\n");
+  }
+
+  std::vector<std::string> folders_;
+  std::string filter_;
+  std::optional<std::uint32_t> trials_;
+  std::uint32_t jobs_ = 1;
+  bool keep_going_ = true;
+  std::string python_;
+  bool as_json_ = false;
+  bool verbose_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench() {
+  return std::make_unique<Bench>();
+}
+
+}  // namespace drk::cli

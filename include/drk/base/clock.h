@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Monotonic time, deadlines, wall-clock text.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace drk {
+
+/// Monotonic nanoseconds since an arbitrary start.
+[[nodiscard]] inline std::int64_t now_ns() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// A point in monotonic time that work must not pass.
+class Deadline {
+ public:
+  explicit Deadline(std::chrono::nanoseconds from_now)
+      : at_(std::chrono::steady_clock::now() + from_now) {}
+  [[nodiscard]] bool passed() const noexcept { return std::chrono::steady_clock::now() >= at_; }
+  /// What is left, never negative.
+  [[nodiscard]] std::chrono::milliseconds left() const noexcept;
+  [[nodiscard]] static Deadline earlier(const Deadline& a, const Deadline& b) noexcept {
+    return a.at_ < b.at_ ? a : b;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point at_;
+};
+
+/// The present in UTC, RFC 3339 with milliseconds: "2026-11-30T12:08:02.123Z".
+[[nodiscard]] std::string utc_now_text();
+
+}  // namespace drk

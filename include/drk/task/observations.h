@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was seen while a candidate ran: facts only, no judgement. The judge turns them into a
+// verdict, and can do so again later under newer rules.
+#pragma once
+
+#include "drk/task/task.h"
+
+#include <boost/describe.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace drk::task {
+
+struct Frame {
+  std::string file;
+  std::uint32_t line = 0;
+  std::string function;
+};
+BOOST_DESCRIBE_STRUCT(Frame, (), (file, line, function))
+
+/// A Python exception, as text. `line` and `source_line` point into the judged code when the
+/// exception passed through it.
+struct PythonError {
+  std::string type;
+  std::string message;
+  std::vector<Frame> traceback;  ///< Outermost first, at most 32 frames.
+  std::optional<std::uint32_t> line;
+  std::string source_line;
+};
+BOOST_DESCRIBE_STRUCT(PythonError, (), (type, message, traceback, line, source_line))
+
+enum class FailureKind : std::uint8_t {
+  syntax_error,    ///< The code does not parse.
+  import_error,    ///< A module or name that it imports is not there.
+  load_error,      ///< Any other exception while the module is executed.
+  no_entry_point,  ///< The class (or get_inputs, get_init_inputs) is missing or no class.
+  construct_error,
+  compile_error,  ///< A kernel did not compile.
+  inputs_error,   ///< get_inputs or get_init_inputs failed, or made what cannot be passed on.
+  call_error,     ///< forward raised.
+  needs_gpu,      ///< The interpreter cannot run this; a GPU could.
+  out_of_memory,
+  died,            ///< The process ended: see `death`.
+  timed_out,       ///< It was stopped at its limit: see `limit_s`.
+  output_flood,    ///< It printed more than may be printed.
+  protocol_error,  ///< Bytes that our core never sends came through its channel.
+};
+BOOST_DESCRIBE_ENUM(FailureKind,
+                    syntax_error,
+                    import_error,
+                    load_error,
+                    no_entry_point,
+                    construct_error,
+                    compile_error,
+                    inputs_error,
+                    call_error,
+                    needs_gpu,
+                    out_of_memory,
+                    died,
+                    timed_out,
+                    output_flood,
+                    protocol_error)
+
+/// How a guest process ended by itself.
+struct Death {
+  std::optional<std::int32_t> exit_code;
+  std::optional<std::int32_t> signal;
+  std::string what;  ///< "killed by SIGSEGV (segmentation fault)", "left with exit status 0".
+};
+BOOST_DESCRIBE_STRUCT(Death, (), (exit_code, signal, what))
+
+struct Failure {
+  Stage stage = Stage::load;
+  FailureKind kind = FailureKind::load_error;
+  std::string what;  ///< One sentence.
+  std::optional<PythonError> error;
+  std::optional<Death> death;
+  std::optional<double> limit_s;
+};
+BOOST_DESCRIBE_STRUCT(Failure, (), (stage, kind, what, error, death, limit_s))
+
+enum class MismatchKind : std::uint8_t {
+  structure,  ///< A list where a tuple, a tensor where a number, other keys, other length ...
+  shape,
+  dtype,
+  subclass,     ///< A Tensor subclass: what it holds is decided later, by itself.
+  unsupported,  ///< An output that cannot be read (sparse, quantized, any other object).
+  oversize,     ///< Far more elements than the reference's output.
+  nan,          ///< NaN where the reference has none, or the other way round.
+  infinity,     ///< The same for infinities, and for their signs.
+  value,
+};
+BOOST_DESCRIBE_ENUM(
+    MismatchKind, structure, shape, dtype, subclass, unsupported, oversize, nan, infinity, value)
+
+struct Mismatch {
+  MismatchKind kind = MismatchKind::value;
+  std::string path;      ///< "output", "output[1]", "output['mean']".
+  std::string expected;  ///< A value, shape, dtype or type, as text.
+  std::string got;
+  std::vector<std::int64_t> first_index;  ///< Of the first wrong element; empty for a 0-d tensor.
+  std::uint64_t wrong_count = 0;
+  std::uint64_t element_count = 0;
+  double tolerance = 0;  ///< Allowed absolute error at the first wrong element.
+};
+BOOST_DESCRIBE_STRUCT(
+    Mismatch, (), (kind, path, expected, got, first_index, wrong_count, element_count, tolerance))
+
+/// One comparison of outputs with what was expected.
+struct Comparison {
+  std::optional<Mismatch> mismatch;  ///< The first leaf that is wrong.
+  double max_abs_error = 0;          ///< Over all finite elements of comparable leaves.
+  double max_rel_error = 0;
+  double mean_abs_error = 0;
+};
+BOOST_DESCRIBE_STRUCT(Comparison, (), (mismatch, max_abs_error, max_rel_error, mean_abs_error))
+
+/// Launches of one kernel during one call.
+struct KernelLaunches {
+  std::string name;
+  std::string file;
+  std::uint32_t line = 0;
+  bool own = false;  ///< Its source came with the candidate (by where it lies, not by name).
+  std::uint64_t count = 0;
+};
+BOOST_DESCRIBE_STRUCT(KernelLaunches, (), (name, file, line, own, count))
+
+struct Trial {
+  std::uint64_t seed = 0;
+  Comparison comparison;
+  std::vector<std::string> mutated_inputs;  ///< "inputs[0]", ...
+  std::vector<KernelLaunches> kernels;
+  double host_us = 0;  ///< Of the call, by the guest's clock.
+};
+BOOST_DESCRIBE_STRUCT(Trial, (), (seed, comparison, mutated_inputs, kernels, host_us))
+
+/// Further calls, on fresh inputs, in which launches of the candidate's own kernels did nothing:
+/// one with new memory zeroed, one with all its bits set. Right in either, and they do not matter.
+struct Contribution {
+  std::uint64_t seed = 0;
+  std::uint64_t dropped_launches = 0;
+  bool output_still_right = false;
+  std::string memory;        ///< "zeros" or "ones": where it was still right.
+  bool call_failed = false;  ///< It raised instead of answering, so the kernels mattered.
+};
+BOOST_DESCRIBE_STRUCT(Contribution,
+                      (),
+                      (seed, dropped_launches, output_still_right, memory, call_failed))
+
+/// A system call that the sandbox refused.
+struct Refusal {
+  std::string call;  ///< "socket(AF_INET)", "ptrace", "execve" ...
+  std::uint64_t count = 0;
+};
+BOOST_DESCRIBE_STRUCT(Refusal, (), (call, count))
+
+/// What the init above the candidate saw from outside.
+struct ProcessReport {
+  std::uint32_t processes_left = 0;  ///< Alive in its namespace when the candidate was done.
+  std::uint64_t peak_rss_bytes = 0;
+  double cpu_s = 0;
+  std::vector<Refusal> refusals;
+};
+BOOST_DESCRIBE_STRUCT(ProcessReport, (), (processes_left, peak_rss_bytes, cpu_s, refusals))
+
+struct Observations {
+  Mode mode = Mode::interpreter;
+  std::optional<Invalidity> invalidity;
+  std::optional<Failure> reference_failure;
+  std::optional<Failure> candidate_failure;
+  std::vector<std::string> parameter_differences;  ///< Sentences.
+  std::vector<Trial> trials;
+  std::optional<Contribution> contribution;
+  std::vector<double> candidate_us;  ///< Timed calls, in order.
+  std::vector<double> reference_us;
+  std::optional<ProcessReport> process;
+};
+BOOST_DESCRIBE_STRUCT(Invalidity, (), (in_candidate, what))
+BOOST_DESCRIBE_STRUCT(Observations,
+                      (),
+                      (mode,
+                       invalidity,
+                       reference_failure,
+                       candidate_failure,
+                       parameter_differences,
+                       trials,
+                       contribution,
+                       candidate_us,
+                       reference_us,
+                       process))
+
+}  // namespace drk::task

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model takes and gives: a tree of Python values whose tensors lie in one block of memory.
+#pragma once
+
+#include <boost/describe.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace drk::value {
+
+/// Element types, spelt as torch spells them ("bool_" stands for torch.bool).
+enum class DType : std::uint8_t {
+  float64,
+  float32,
+  float16,
+  bfloat16,
+  float8_e4m3fn,
+  float8_e5m2,
+  complex128,
+  complex64,
+  complex32,
+  int64,
+  int32,
+  int16,
+  int8,
+  uint64,
+  uint32,
+  uint16,
+  uint8,
+  bool_,
+};
+BOOST_DESCRIBE_ENUM(DType,
+                    float64,
+                    float32,
+                    float16,
+                    bfloat16,
+                    float8_e4m3fn,
+                    float8_e5m2,
+                    complex128,
+                    complex64,
+                    complex32,
+                    int64,
+                    int32,
+                    int16,
+                    int8,
+                    uint64,
+                    uint32,
+                    uint16,
+                    uint8,
+                    bool_)
+
+enum class DTypeClass : std::uint8_t { real, complex, integer, boolean };
+
+[[nodiscard]] std::size_t size_bytes(DType dtype) noexcept;
+[[nodiscard]] DTypeClass class_of(DType dtype) noexcept;
+/// "torch.float32", as people read it.
+[[nodiscard]] std::string torch_name(DType dtype);
+
+/// One tensor of a block. Memory is dense over the extent that the strides span, so a view with
+/// gaps or steps of 0 keeps its strides and takes no more room than its extent.
+struct Tensor {
+  DType dtype = DType::float32;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;  ///< In elements, never negative; as many as `shape`.
+  std::uint64_t offset_bytes = 0;     ///< Of element [0, ..., 0] in the block; a multiple of 256.
+  bool requires_grad = false;
+
+  friend bool operator==(const Tensor&, const Tensor&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Tensor, (), (dtype, shape, strides, offset_bytes, requires_grad))
+
+[[nodiscard]] std::int64_t element_count(const Tensor& tensor) noexcept;
+/// Bytes from the first to behind the last element; 0 for a tensor without elements.
+[[nodiscard]] std::uint64_t extent_bytes(const Tensor& tensor) noexcept;
+/// "float32[2, 3]"
+[[nodiscard]] std::string describe(const Tensor& tensor);
+/// "[2, 3]"
+[[nodiscard]] std::string describe_shape(std::span<const std::int64_t> shape);
+/// Row-major strides for `shape`.
+[[nodiscard]] std::vector<std::int64_t> dense_strides(std::span<const std::int64_t> shape);
+
+enum class NodeKind : std::uint8_t {
+  none,
+  boolean,
+  integer,
+  real,
+  complex,
+  text,
+  dtype,
+  tensor,
+  list,
+  tuple,
+  dict,
+};
+BOOST_DESCRIBE_ENUM(
+    NodeKind, none, boolean, integer, real, complex, text, dtype, tensor, list, tuple, dict)
+
+/// A node of the tree. Scalars travel as text, so that integers of any size, NaN and infinities
+/// survive: "true", "-3", "1.5", "nan", complex as "re,im".
+struct Node {
+  NodeKind kind = NodeKind::none;
+  std::string text;                     ///< Scalars, text, dtype name.
+  std::optional<std::uint32_t> tensor;  ///< Index into Bundle::tensors.
+  std::vector<Node> items;              ///< list, tuple, dict (values).
+  std::vector<std::string> keys;        ///< dict: keys in order, as many as `items`.
+
+  friend bool operator==(const Node&, const Node&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Node, (), (kind, text, tensor, items, keys))
+
+/// A tree, its tensors, and the size of the block that holds their elements.
+struct Bundle {
+  Node root;
+  std::vector<Tensor> tensors;
+  std::uint64_t block_bytes = 0;
+
+  friend bool operator==(const Bundle&, const Bundle&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Bundle, (), (root, tensors, block_bytes))
+
+inline constexpr std::uint64_t kTensorAlignmentBytes = 256;
+
+/// Lays the tensors out one behind the other and sets their offsets and `block_bytes`.
+void lay_out(Bundle& bundle) noexcept;
+
+/// Checks a bundle that another process described against the block that really came: kinds,
+/// indices, strides, bounds, overflow. Throws Error{corrupt}.
+void check(const Bundle& bundle, std::uint64_t block_bytes);
+
+/// Calls `visit(path, node)` for every leaf; paths read like Python: "output", "output[1]",
+/// "output['mean'][0]".
+template <class Visit>
+void for_each_leaf(const Node& node, const std::string& path, const Visit& visit) {
+  if (node.kind == NodeKind::dict) {
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      for_each_leaf(node.items[i], path + "['" + node.keys[i] + "']", visit);
+    }
+  } else if (node.kind == NodeKind::list || node.kind == NodeKind::tuple) {
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      for_each_leaf(node.items[i], path + "[" + std::to_string(i) + "]", visit);
+    }
+  } else {
+    visit(path, node);
+  }
+}
+
+/// A bundle with its memory at hand. Not owning.
+struct View {
+  const Bundle* bundle = nullptr;
+  std::span<const std::byte> block;
+};
+
+}  // namespace drk::value

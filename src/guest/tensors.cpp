@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors in and out.
+#include "guest/tensors.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace drk::guest {
+
+namespace {
+
+struct Code {
+  value::DType dtype;
+  std::uint8_t code;
+  std::uint8_t bits;
+};
+// DLDataTypeCode of dlpack.h: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool, 10 and 12 fp8.
+constexpr std::array kCodes = {
+    Code{value::DType::float64, 2, 64},
+    Code{value::DType::float32, 2, 32},
+    Code{value::DType::float16, 2, 16},
+    Code{value::DType::bfloat16, 4, 16},
+    Code{value::DType::float8_e4m3fn, 10, 8},
+    Code{value::DType::float8_e5m2, 12, 8},
+    Code{value::DType::complex128, 5, 128},
+    Code{value::DType::complex64, 5, 64},
+    Code{value::DType::complex32, 5, 32},
+    Code{value::DType::int64, 0, 64},
+    Code{value::DType::int32, 0, 32},
+    Code{value::DType::int16, 0, 16},
+    Code{value::DType::int8, 0, 8},
+    Code{value::DType::uint64, 1, 64},
+    Code{value::DType::uint32, 1, 32},
+    Code{value::DType::uint16, 1, 16},
+    Code{value::DType::uint8, 1, 8},
+    Code{value::DType::bool_, 6, 8},
+};
+
+/// What a tensor made here needs until torch drops it.
+struct Owned {
+  dlpack::ManagedTensor managed = {};
+  value::Tensor layout;
+  std::shared_ptr<Mapping> memory;
+};
+
+void free_owned(dlpack::ManagedTensor* managed) {
+  delete static_cast<Owned*>(managed->context);
+}
+
+void free_unused_capsule(PyObject* capsule) {
+  if (PyCapsule_IsValid(capsule, dlpack::kName) == 0) return;  // torch took it over
+  void* managed = PyCapsule_GetPointer(capsule, dlpack::kName);
+  free_owned(static_cast<dlpack::ManagedTensor*>(managed));
+}
+
+dlpack::DataType code_of(value::DType dtype) noexcept {
+  const auto* found =
+      std::find_if(kCodes.begin(), kCodes.end(), [&](const Code& c) { return c.dtype == dtype; });
+  return {found->code, found->bits, 1};
+}
+
+void copy_run(const std::byte* from,
+              std::int64_t count,
+              std::int64_t step_bytes,
+              std::size_t width,
+              std::byte* to) {
+  if (step_bytes == static_cast<std::int64_t>(width)) {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * width);
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::memcpy(to + static_cast<std::size_t>(i) * width, from + i * step_bytes, width);
+  }
+}
+
+}  // namespace
+
+TorchFunctions::TorchFunctions() {
+  const Ref torch = import_module("torch");
+  const Ref c = attribute(torch.get(), "_C");
+  const Ref base = attribute(c.get(), "TensorBase");
+  tensor_type = attribute(torch.get(), "Tensor");
+  dtype_type = attribute(torch.get(), "dtype");
+  detach = attribute(base.get(), "detach");
+  requires_grad = attribute(base.get(), "requires_grad_");
+  resolve_conj = attribute(torch.get(), "resolve_conj");
+  resolve_neg = attribute(torch.get(), "resolve_neg");
+  to_dlpack = attribute(c.get(), "_to_dlpack");
+  from_dlpack = attribute(c.get(), "_from_dlpack");
+  set_grad_enabled = attribute(c.get(), "_set_grad_enabled");
+  manual_seed = attribute(attribute(torch.get(), "default_generator").get(), "manual_seed");
+  const Ref nn = import_module("torch.nn");
+  parameter_type = attribute(nn.get(), "Parameter");
+  module_type = attribute(nn.get(), "Module");
+  named_parameters = attribute(module_type.get(), "named_parameters");
+  named_buffers = attribute(module_type.get(), "named_buffers");
+  random_seed = attribute(import_module("random").get(), "seed");
+  numpy_seed = attribute(import_module("numpy.random").get(), "seed");
+}
+
+TensorHold::TensorHold(const TorchFunctions& torch, PyObject* tensor) {
+  const Ref detached = call(torch.detach.get(), tensor);
+  const Ref plain = call(torch.resolve_conj.get(), detached.get());
+  const Ref positive = call(torch.resolve_neg.get(), plain.get());
+  capsule_ = call(torch.to_dlpack.get(), positive.get());
+  const void* managed = PyCapsule_GetPointer(capsule_.get(), dlpack::kName);
+  if (managed == nullptr) throw PythonRaised{};
+  tensor_ = &static_cast<const dlpack::ManagedTensor*>(managed)->tensor;
+}
+
+std::optional<value::DType> TensorHold::dtype() const noexcept {
+  const dlpack::DataType& type = tensor_->dtype;
+  for (const Code& code : kCodes) {
+    if (type.code == code.code && type.bits == code.bits && type.lanes == 1) return code.dtype;
+  }
+  return std::nullopt;
+}
+
+value::Tensor TensorHold::layout() const {
+  value::Tensor layout;
+  layout.dtype = dtype().value();
+  layout.shape.assign(tensor_->shape, tensor_->shape + tensor_->ndim);
+  layout.strides =
+      tensor_->strides == nullptr
+          ? value::dense_strides(layout.shape)
+          : std::vector<std::int64_t>(tensor_->strides, tensor_->strides + tensor_->ndim);
+  return layout;
+}
+
+void copy_dense(const std::byte* from, const value::Tensor& layout, std::byte* to) noexcept {
+  const std::size_t width = value::size_bytes(layout.dtype);
+  const auto wide = static_cast<std::int64_t>(width);
+  const std::int64_t count = value::element_count(layout);
+  if (count == 0) return;
+  if (layout.strides == value::dense_strides(layout.shape)) {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * width);
+    return;
+  }
+  const std::size_t outer = layout.shape.size() - 1;  // not dense, so there is a dimension
+  const std::int64_t run = layout.shape[outer];
+  std::vector<std::int64_t> index(outer, 0);
+  for (std::int64_t done = 0; done < count; done += run) {
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d < outer; ++d) offset += index[d] * layout.strides[d];
+    copy_run(from + offset * wide, run, layout.strides[outer] * wide, width, to);
+    to += static_cast<std::size_t>(run) * width;
+    for (std::size_t d = outer; d-- > 0;) {
+      if (++index[d] < layout.shape[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+Ref make_tensor(const TorchFunctions& torch,
+                const value::Tensor& layout,
+                const std::shared_ptr<Mapping>& memory) {
+  auto owned = std::make_unique<Owned>();
+  owned->layout = layout;
+  owned->memory = memory;
+  dlpack::Tensor& tensor = owned->managed.tensor;
+  // A tensor without elements may lie in a block without bytes; torch wants no particular pointer.
+  tensor.data = memory->data() == nullptr ? nullptr : memory->data() + layout.offset_bytes;
+  tensor.device = {dlpack::kCpu, 0};
+  tensor.ndim = static_cast<std::int32_t>(layout.shape.size());
+  tensor.dtype = code_of(layout.dtype);
+  tensor.shape = owned->layout.shape.data();
+  tensor.strides = owned->layout.strides.data();
+  owned->managed.context = owned.get();
+  owned->managed.deleter = free_owned;
+  const Ref capsule = Ref::own(PyCapsule_New(&owned->managed, dlpack::kName, free_unused_capsule));
+  (void)owned.release();  // the capsule's, then torch's
+  Ref made = call(torch.from_dlpack.get(), capsule.get());
+  if (layout.requires_grad) made = call(torch.requires_grad.get(), made.get());
+  return made;
+}
+
+}  // namespace drk::guest

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// torch tensors to memory and back, by DLPack capsules: no Python attribute of theirs is asked.
+#pragma once
+
+#include "drk/base/fd.h"
+#include "drk/value.h"
+
+#include "guest/dlpack.h"
+#include "guest/python.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace drk::guest {
+
+/// References to torch's own C functions, taken before any line of a candidate runs: what the
+/// candidate later assigns to these names changes nothing here.
+struct TorchFunctions {
+  TorchFunctions();
+  Ref tensor_type, parameter_type, dtype_type;
+  Ref detach, resolve_conj, resolve_neg, requires_grad;
+  Ref to_dlpack, from_dlpack;
+  Ref set_grad_enabled, manual_seed;
+  Ref module_type, named_parameters, named_buffers;
+  Ref random_seed, numpy_seed;
+};
+
+/// A tensor whose memory is held for reading. Destroyed with the GIL held.
+class TensorHold {
+ public:
+  /// Throws PythonRaised (torch's own reason) for what has no plain strided memory.
+  TensorHold(const TorchFunctions& torch, PyObject* tensor);
+  /// The element type, if it is one of value::DType's.
+  [[nodiscard]] std::optional<value::DType> dtype() const noexcept;
+  [[nodiscard]] bool is_on_cpu() const noexcept { return tensor_->device.type == dlpack::kCpu; }
+  [[nodiscard]] value::Tensor layout() const;
+  [[nodiscard]] const std::byte* data() const noexcept {
+    return static_cast<const std::byte*>(tensor_->data) + tensor_->byte_offset;
+  }
+
+ private:
+  Ref capsule_;
+  const dlpack::Tensor* tensor_;
+};
+
+/// Copies the elements of `from` (strided) densely in row-major order to `to`.
+void copy_dense(const std::byte* from, const value::Tensor& layout, std::byte* to) noexcept;
+
+/// A tensor over `memory` (kept alive as long as any tensor uses it).
+[[nodiscard]] Ref make_tensor(const TorchFunctions& torch,
+                              const value::Tensor& layout,
+                              const std::shared_ptr<Mapping>& memory);
+
+}  // namespace drk::guest

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walking Python containers.
+#include "guest/tree.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+namespace drk::guest {
+
+namespace {
+
+constexpr int kMaxDepth = 32;
+constexpr std::size_t kMaxNodes = 2000;  // a tree must fit one message
+
+/// Ends a walk: this leaf cannot be sent.
+struct Unsendable {
+  BadLeaf leaf;
+};
+
+bool is_exactly(PyObject* object, const Ref& type) {
+  return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type.get();
+}
+
+class Exporter {
+ public:
+  Exporter(const TorchFunctions& torch, Strides strides) : torch_(torch), strides_(strides) {}
+
+  value::Node walk(PyObject* object, const std::string& path, int depth) {
+    if (++nodes_ > kMaxNodes || depth > kMaxDepth) {
+      fail(task::MismatchKind::unsupported, path, "more than 2000 values or nested deeper than 32");
+    }
+    if (object == Py_None) return {};
+    if (PyBool_Check(object) != 0)
+      return scalar(value::NodeKind::boolean, object == Py_True ? "true" : "false");
+    if (PyLong_Check(object) != 0)
+      return scalar(value::NodeKind::integer, integer_text(object, path));
+    if (PyFloat_Check(object) != 0)
+      return scalar(value::NodeKind::real, real_text(PyFloat_AsDouble(object)));
+    if (PyComplex_Check(object) != 0) {
+      return scalar(value::NodeKind::complex,
+                    real_text(PyComplex_RealAsDouble(object)) + "," +
+                        real_text(PyComplex_ImagAsDouble(object)));
+    }
+    if (PyUnicode_Check(object) != 0) return scalar(value::NodeKind::text, text_of(object));
+    if (is_exactly(object, torch_.dtype_type))
+      return scalar(value::NodeKind::dtype, printed(object));
+    if (PyTuple_Check(object) != 0) return walk_tuple(object, path, depth);
+    if (PyList_Check(object) != 0) return walk_list(object, path, depth);
+    if (PyDict_Check(object) != 0) return walk_dict(object, path, depth);
+    return walk_tensor(object, path);
+  }
+
+  value::Bundle finish(value::Node root, std::uint64_t max_bytes, const Allocator& allocate) {
+    value::Bundle bundle;
+    bundle.root = std::move(root);
+    for (const Held& held : held_) bundle.tensors.push_back(held.sent);
+    value::lay_out(bundle);
+    if (bundle.block_bytes > max_bytes) {
+      fail(task::MismatchKind::oversize,
+           "output",
+           fmt::format("{} bytes; at most {} are taken", bundle.block_bytes, max_bytes));
+    }
+    const Fd memory = allocate(bundle.block_bytes);
+    const Mapping block = Mapping::shared(memory.get(), bundle.block_bytes, true);
+    for (std::size_t i = 0; i < held_.size(); ++i) {
+      const value::Tensor& sent = bundle.tensors[i];
+      if (value::element_count(sent) == 0) continue;
+      std::byte* to = block.data() + sent.offset_bytes;
+      if (strides_ == Strides::keep) {
+        std::memcpy(to, held_[i].hold.data(), value::extent_bytes(sent));
+      } else {
+        copy_dense(held_[i].hold.data(), held_[i].original, to);
+      }
+    }
+    return bundle;
+  }
+
+ private:
+  struct Held {
+    TensorHold hold;
+    value::Tensor original;
+    value::Tensor sent;
+  };
+
+  [[noreturn]] static void fail(task::MismatchKind kind,
+                                const std::string& path,
+                                std::string what) {
+    throw Unsendable{{kind, path, std::move(what)}};
+  }
+
+  static value::Node scalar(value::NodeKind kind, std::string text) {
+    value::Node node;
+    node.kind = kind;
+    node.text = std::move(text);
+    return node;
+  }
+
+  static std::string real_text(double number) { return fmt::format("{}", number); }
+
+  static std::string integer_text(PyObject* object, const std::string& path) {
+    // bool and int only; an IntEnum or numpy integer subclass prints as it likes, so convert.
+    const Ref plain = Ref::own(PyNumber_Long(object));
+    PyObject* text = PyObject_Str(plain.get());
+    if (text == nullptr) {  // over 4300 digits
+      PyErr_Clear();
+      fail(task::MismatchKind::unsupported, path, "an integer of more than 4300 digits");
+    }
+    return text_of(Ref::own(text).get());
+  }
+
+  value::Node walk_tuple(PyObject* tuple, const std::string& path, int depth) {
+    value::Node node;
+    node.kind = value::NodeKind::tuple;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); ++i) {
+      node.items.push_back(
+          walk(PyTuple_GetItem(tuple, i), fmt::format("{}[{}]", path, i), depth + 1));
+    }
+    return node;
+  }
+
+  value::Node walk_list(PyObject* list, const std::string& path, int depth) {
+    value::Node node;
+    node.kind = value::NodeKind::list;
+    for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
+      node.items.push_back(
+          walk(PyList_GetItem(list, i), fmt::format("{}[{}]", path, i), depth + 1));
+    }
+    return node;
+  }
+
+  value::Node walk_dict(PyObject* dict, const std::string& path, int depth) {
+    value::Node node;
+    node.kind = value::NodeKind::dict;
+    Py_ssize_t position = 0;
+    PyObject *key = nullptr, *item = nullptr;
+    while (PyDict_Next(dict, &position, &key, &item) != 0) {
+      const std::string name = PyUnicode_Check(key) != 0 ? text_of(key) : printed(key, 200);
+      node.keys.push_back(name);
+      node.items.push_back(walk(item, path + "['" + name + "']", depth + 1));
+    }
+    return node;
+  }
+
+  value::Node walk_tensor(PyObject* object, const std::string& path) {
+    const bool is_plain =
+        is_exactly(object, torch_.tensor_type) || is_exactly(object, torch_.parameter_type);
+    if (!is_plain) {
+      // By the type's bases, not by __instancecheck__, which a candidate may define.
+      const bool is_subclass =
+          PyType_IsSubtype(Py_TYPE(object),
+                           reinterpret_cast<PyTypeObject*>(torch_.tensor_type.get())) != 0;
+      fail(is_subclass ? task::MismatchKind::subclass : task::MismatchKind::unsupported,
+           path,
+           (is_subclass ? "a Tensor subclass, " : "an object of type ") + type_name(object));
+    }
+    value::Node node;
+    node.kind = value::NodeKind::tensor;
+    const auto [known, is_new] = seen_.emplace(object, held_.size());
+    if (is_new) held_.push_back(hold(object, path));
+    node.tensor = static_cast<std::uint32_t>(known->second);
+    return node;
+  }
+
+  Held hold(PyObject* object, const std::string& path) const {
+    try {
+      Held held = {TensorHold(torch_, object), {}, {}};
+      if (!held.hold.dtype())
+        fail(task::MismatchKind::unsupported,
+             path,
+             "a tensor of an element type that has no name here");
+      if (!held.hold.is_on_cpu())
+        fail(task::MismatchKind::unsupported, path, "a tensor on another device");
+      held.original = held.hold.layout();
+      held.sent = held.original;
+      if (strides_ == Strides::dense) held.sent.strides = value::dense_strides(held.sent.shape);
+      return held;
+    } catch (const PythonRaised&) {
+      PyObject *type = nullptr, *reason = nullptr, *traceback = nullptr;
+      PyErr_Fetch(&type, &reason, &traceback);
+      std::string text = reason == nullptr ? "" : printed(reason, 300);
+      Py_DecRef(type);
+      Py_DecRef(reason);
+      Py_DecRef(traceback);
+      fail(task::MismatchKind::unsupported, path, "a tensor that cannot be read: " + text);
+    }
+  }
+
+  const TorchFunctions& torch_;
+  Strides strides_;
+  std::size_t nodes_ = 0;
+  std::vector<Held> held_;
+  std::map<PyObject*, std::size_t> seen_;  // the walked value keeps them alive
+};
+
+class Importer {
+ public:
+  Importer(const TorchFunctions& torch,
+           const value::Bundle& bundle,
+           const std::shared_ptr<Mapping>& memory)
+      : torch_(torch) {
+    for (const value::Tensor& tensor : bundle.tensors) {
+      tensors_.push_back(make_tensor(torch, tensor, memory));
+    }
+  }
+
+  Ref build(const value::Node& node) {
+    switch (node.kind) {
+      case value::NodeKind::none:
+        return Ref::share(Py_None);
+      case value::NodeKind::boolean:
+        return Ref::own(PyBool_FromLong(node.text == "true" ? 1 : 0));
+      case value::NodeKind::integer:
+        return Ref::own(PyLong_FromString(node.text.c_str(), nullptr, 10));
+      case value::NodeKind::real:
+        return Ref::own(PyFloat_FromDouble(std::strtod(node.text.c_str(), nullptr)));
+      case value::NodeKind::complex:
+        return build_complex(node.text);
+      case value::NodeKind::text:
+        return make_text(node.text);
+      case value::NodeKind::dtype:
+        return attribute(import_module("torch").get(),
+                         node.text.substr(node.text.find('.') + 1).c_str());
+      case value::NodeKind::tensor:
+        return Ref::share(tensors_[node.tensor.value()].get());
+      case value::NodeKind::list:
+        return build_list(node);
+      case value::NodeKind::tuple:
+        return Ref::own(PyList_AsTuple(build_list(node).get()));
+      case value::NodeKind::dict:
+        return build_dict(node);
+    }
+    throw PythonRaised{};
+  }
+
+ private:
+  static Ref build_complex(const std::string& text) {
+    const std::size_t comma = text.find(',');
+    return Ref::own(PyComplex_FromDoubles(std::strtod(text.c_str(), nullptr),
+                                          std::strtod(text.c_str() + comma + 1, nullptr)));
+  }
+
+  Ref build_list(const value::Node& node) {
+    Ref list = Ref::own(PyList_New(0));
+    for (const value::Node& item : node.items) {
+      if (PyList_Append(list.get(), build(item).get()) != 0) throw PythonRaised{};
+    }
+    return list;
+  }
+
+  Ref build_dict(const value::Node& node) {
+    Ref dict = Ref::own(PyDict_New());
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      const Ref key = make_text(node.keys[i]);
+      if (PyDict_SetItem(dict.get(), key.get(), build(node.items[i]).get()) != 0)
+        throw PythonRaised{};
+    }
+    return dict;
+  }
+
+  const TorchFunctions& torch_;
+  std::vector<Ref> tensors_;
+};
+
+}  // namespace
+
+Exported export_value(const TorchFunctions& torch,
+                      PyObject* value,
+                      const std::string& root_name,
+                      Strides strides,
+                      std::uint64_t max_bytes,
+                      const Allocator& allocate) {
+  Exported exported;
+  try {
+    Exporter exporter(torch, strides);
+    value::Node root = exporter.walk(value, root_name, 0);
+    exported.bundle = exporter.finish(std::move(root), max_bytes, allocate);
+  } catch (Unsendable& unsendable) {
+    exported.bad_leaf = std::move(unsendable.leaf);
+  }
+  return exported;
+}
+
+Ref import_value(const TorchFunctions& torch,
+                 const value::Bundle& bundle,
+                 const std::shared_ptr<Mapping>& memory) {
+  return Importer(torch, bundle, memory).build(bundle.root);
+}
+
+}  // namespace drk::guest

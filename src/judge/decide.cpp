@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of precedence: an invalid task, a reference that fails, a candidate that fails, and
+// only then what the trials have shown.
+#include "drk/judge.h"
+
+#include "findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace drk::judge {
+
+namespace {
+
+using task::Failure;
+using task::FailureKind;
+using task::Fault;
+using task::Finding;
+using task::Observations;
+using task::Reason;
+using task::Verdict;
+
+Verdict invalid_task(const task::Invalidity& invalidity) {
+  const Fault fault = invalidity.in_candidate ? Fault::candidate : Fault::task;
+  return {task::Invalid{invalidity.what, std::nullopt}, {}, fault};
+}
+
+Verdict undecided(std::string what, std::optional<Failure> failure) {
+  return {task::Undecided{std::move(what), std::move(failure)}, {}, Fault::infra};
+}
+
+Verdict failed_reference(const Failure& failure) {
+  switch (failure.kind) {
+    case FailureKind::needs_gpu:
+      return undecided("the reference needs a GPU: " + failure.what, failure);
+    case FailureKind::protocol_error:
+      // The problem's code has no reason to attack us: something of ours is broken.
+      return undecided("the reference's process cannot be understood: " + failure.what, failure);
+    default:
+      return {task::Invalid{"the reference fails: " + failure.what, failure}, {}, Fault::task};
+  }
+}
+
+task::Outcome outcome_of(const Failure& failure) {
+  switch (failure.kind) {
+    case FailureKind::syntax_error:
+    case FailureKind::import_error:
+    case FailureKind::load_error:
+    case FailureKind::no_entry_point:
+    case FailureKind::construct_error:
+    case FailureKind::compile_error:
+      return task::CompileFailed{failure};
+    case FailureKind::inputs_error:
+    case FailureKind::call_error:
+      return task::RuntimeFailed{failure};
+    case FailureKind::out_of_memory:
+    case FailureKind::output_flood:
+      return task::ResourceExhausted{failure};
+    case FailureKind::died:
+      return task::Crashed{failure};
+    case FailureKind::timed_out:
+      return task::TimedOut{failure};
+    case FailureKind::protocol_error:
+      return task::Rejected{Reason::io_tamper};
+    case FailureKind::needs_gpu:
+      break;  // decided before
+  }
+  return task::Undecided{failure.what, failure};
+}
+
+/// An exception that leaves forward ends the run as surely as a signal does.
+std::optional<Reason> reason_of(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::timed_out:
+      return Reason::timeout;
+    case FailureKind::protocol_error:
+      return Reason::io_tamper;
+    case FailureKind::died:
+    case FailureKind::inputs_error:
+    case FailureKind::call_error:
+      return Reason::crash;
+    default:
+      return std::nullopt;
+  }
+}
+
+Verdict failed_candidate(const Failure& failure,
+                         const Observations& observations,
+                         const task::Policy& policy) {
+  if (failure.kind == FailureKind::needs_gpu) {
+    return undecided("the candidate needs a GPU: " + failure.what, failure);
+  }
+  Verdict verdict = {outcome_of(failure), {}, Fault::candidate};
+  if (std::holds_alternative<task::Rejected>(verdict.outcome)) verdict.fault.reset();
+  if (const auto reason = reason_of(failure.kind)) {
+    verdict.findings.push_back({*reason, severity_of(*reason, policy), failure.what});
+  }
+  // What it had done before it failed stays on record.
+  std::vector<Finding> seen = find(observations, policy);
+  std::move(seen.begin(), seen.end(), std::back_inserter(verdict.findings));
+  return verdict;
+}
+
+bool rejects(const Finding& finding) noexcept {
+  return finding.severity == task::Severity::reject;
+}
+
+/// Cheating that decides even where the output is wrong: what was compared is then not to be
+/// trusted, or was an attempt rather than a mistake.
+bool outranks_wrong_output(const Finding& finding) noexcept {
+  constexpr std::array kReasons{
+      Reason::input_mutation, Reason::io_tamper, Reason::process_tamper, Reason::lazy_output};
+  return rejects(finding) &&
+         std::find(kReasons.begin(), kReasons.end(), finding.reason) != kReasons.end();
+}
+
+task::WrongOutput wrong_output_of(const std::vector<task::Trial>& trials) {
+  task::WrongOutput outcome;
+  outcome.trials_run = static_cast<std::uint32_t>(trials.size());
+  bool is_first = true;
+  for (const task::Trial& trial : trials) {
+    const auto& mismatch = trial.comparison.mismatch;
+    if (!mismatch) ++outcome.trials_passed;
+    if (!mismatch || mismatch->kind == task::MismatchKind::subclass) continue;
+    if (std::exchange(is_first, false)) outcome.mismatch = *mismatch;
+  }
+  return outcome;
+}
+
+/// No number is a claim about speed unless a GPU gave it.
+task::Accepted accepted(const Observations& observations) {
+  const bool on_gpu = observations.mode == task::Mode::gpu;
+  const std::string clock = on_gpu ? "device" : "host";
+  task::Accepted outcome;
+  if (!observations.candidate_us.empty()) {
+    outcome.timing = summarize(observations.candidate_us, clock);
+  }
+  if (!observations.reference_us.empty()) {
+    outcome.reference_timing = summarize(observations.reference_us, clock);
+  }
+  if (on_gpu && outcome.timing && outcome.reference_timing && outcome.timing->median_us > 0) {
+    outcome.speedup = outcome.reference_timing->median_us / outcome.timing->median_us;
+  }
+  return outcome;
+}
+
+Verdict measured(const Observations& observations, const task::Policy& policy) {
+  if (observations.trials.empty()) return undecided("no trial was run", std::nullopt);
+  Verdict verdict;
+  verdict.findings = find(observations, policy);
+  const auto& findings = verdict.findings;
+  const auto cheating = std::find_if(findings.begin(), findings.end(), outranks_wrong_output);
+  const auto wrong = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) {
+    return rejects(finding) && finding.reason == Reason::wrong_output;
+  });
+  const auto rejecting = std::find_if(findings.begin(), findings.end(), rejects);
+  if (cheating != findings.end()) {
+    verdict.outcome = task::Rejected{cheating->reason};
+  } else if (wrong != findings.end()) {
+    verdict.outcome = wrong_output_of(observations.trials);
+  } else if (rejecting != findings.end()) {
+    verdict.outcome = task::Rejected{rejecting->reason};
+  } else {
+    verdict.outcome = accepted(observations);
+  }
+  return verdict;
+}
+
+}  // namespace
+
+Verdict decide(const Observations& observations, const task::Task& task) {
+  if (observations.invalidity) return invalid_task(*observations.invalidity);
+  if (observations.reference_failure) return failed_reference(*observations.reference_failure);
+  if (observations.candidate_failure) {
+    return failed_candidate(*observations.candidate_failure, observations, task.policy);
+  }
+  return measured(observations, task.policy);
+}
+
+}  // namespace drk::judge

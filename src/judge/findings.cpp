@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function for each kind of evidence.
+#include "findings.h"
+
+#include "drk/judge.h"
+#include "drk/task/describe.h"
+
+#include "refusals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+namespace drk::judge {
+
+namespace {
+
+using task::MismatchKind;
+using task::Observations;
+using task::Reason;
+using task::Trial;
+
+class Findings {
+ public:
+  explicit Findings(const task::Policy& policy) : policy_(policy) {}
+
+  void add(Reason reason, std::string evidence) {
+    add(reason, severity_of(reason, policy_), std::move(evidence));
+  }
+  void add(Reason reason, task::Severity severity, std::string evidence) {
+    found_.push_back({reason, severity, std::move(evidence)});
+  }
+  [[nodiscard]] const task::Policy& policy() const noexcept { return policy_; }
+  [[nodiscard]] std::vector<task::Finding> take() { return std::move(found_); }
+
+ private:
+  task::Policy policy_;
+  std::vector<task::Finding> found_;
+};
+
+// Trials are numbered from 1; their seeds stay out of evidence, since candidates meet them again.
+template <class Wanted>
+void find_mismatches(const Observations& seen, Reason reason, const Wanted& wanted, Findings& out) {
+  std::size_t count = 0;
+  std::string first;
+  for (std::size_t i = 0; i < seen.trials.size(); ++i) {
+    const auto& mismatch = seen.trials[i].comparison.mismatch;
+    if (!mismatch || !wanted(mismatch->kind)) continue;
+    if (count++ == 0) first = fmt::format("trial {}: {}", i + 1, task::describe(*mismatch));
+  }
+  if (count == 0) return;
+  out.add(reason, fmt::format("{} of {} trials; {}", count, seen.trials.size(), first));
+}
+
+void find_output_faults(const Observations& seen, Findings& out) {
+  const auto is_subclass = [](MismatchKind kind) { return kind == MismatchKind::subclass; };
+  find_mismatches(seen, Reason::wrong_output, std::not_fn(is_subclass), out);
+  find_mismatches(seen, Reason::lazy_output, is_subclass, out);
+}
+
+void find_mutation(const Observations& seen, Findings& out) {
+  const auto trial = std::find_if(seen.trials.begin(), seen.trials.end(), [](const Trial& t) {
+    return !t.mutated_inputs.empty();
+  });
+  if (trial == seen.trials.end()) return;
+  out.add(Reason::input_mutation,
+          fmt::format("trial {}: the call wrote to {}",
+                      trial - seen.trials.begin() + 1,
+                      fmt::join(trial->mutated_inputs, ", ")));
+}
+
+template <class Wanted>
+bool any_launch(const Observations& seen, const Wanted& wanted) {
+  return std::any_of(seen.trials.begin(), seen.trials.end(), [&](const Trial& trial) {
+    return std::any_of(
+        trial.kernels.begin(), trial.kernels.end(), [&](const task::KernelLaunches& kernel) {
+          return kernel.count > 0 && wanted(kernel);
+        });
+  });
+}
+
+void find_ownership(const Observations& seen, Findings& out) {
+  if (seen.trials.empty() || out.policy().ownership == task::Ownership::free) return;
+  if (any_launch(seen, [](const auto& kernel) { return kernel.own; })) return;
+  out.add(Reason::no_candidate_kernel,
+          fmt::format("in {} trials no kernel of the candidate's own was launched",
+                      seen.trials.size()));
+  const bool all_right = std::none_of(seen.trials.begin(), seen.trials.end(), [](const Trial& t) {
+    return t.comparison.mismatch.has_value();
+  });
+  // A right output and no kernel at all: there is nobody else left who did the work.
+  if (all_right && !any_launch(seen, [](const auto&) { return true; })) {
+    out.add(Reason::torch_fallback, "the output is right although no kernel was launched at all");
+  }
+}
+
+// Right once is enough, also when another such call raised: a decoy could look at the memory that
+// its kernel left alone and raise on purpose.
+void find_decoy(const Observations& seen, Findings& out) {
+  const auto& contribution = seen.contribution;
+  if (!contribution || !contribution->output_still_right) return;
+  if (contribution->dropped_launches == 0) return;
+  const std::string memory =
+      contribution->memory.empty() ? "" : " with new memory full of " + contribution->memory;
+  out.add(Reason::decoy_kernel,
+          fmt::format("{} launches of its own kernels were dropped and the output was right all "
+                      "the same{}",
+                      contribution->dropped_launches,
+                      memory));
+}
+
+void find_process_faults(const task::ProcessReport& process, Findings& out) {
+  if (process.processes_left > 0) {
+    out.add(
+        Reason::process_tamper,
+        fmt::format("{} processes were left when the candidate was done", process.processes_left));
+  }
+  for (const task::Refusal& refusal : process.refusals) {
+    const Attempt attempt = attempt_of(refusal.call);
+    const std::string evidence =
+        fmt::format("the sandbox refused {} ({} times)", refusal.call, refusal.count);
+    if (attempt.harmless) {
+      out.add(attempt.reason, task::Severity::note, evidence);
+    } else {
+      out.add(attempt.reason, evidence);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<task::Finding> find(const Observations& observations, const task::Policy& policy) {
+  Findings out(policy);
+  find_output_faults(observations, out);
+  find_mutation(observations, out);
+  find_ownership(observations, out);
+  find_decoy(observations, out);
+  if (observations.process) find_process_faults(*observations.process, out);
+  return out.take();
+}
+
+}  // namespace drk::judge

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spread of a tensor, in one pass.
+#include "scale.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace drk::judge {
+
+namespace {
+
+constexpr double kLargest = std::numeric_limits<double>::max();
+
+/// Calls `visit(parts)` for every finite element, in order.
+template <std::size_t Parts, class Visit>
+void for_each_finite(const TensorView& view, const Visit& visit) {
+  ElementReader reader(view);
+  std::array<double, kChunkElements* Parts> numbers = {};
+  for (auto bytes = reader.next(); !bytes.empty(); bytes = reader.next()) {
+    decode_reals(view.tensor.dtype, bytes, numbers.data());
+    const std::size_t count = bytes.size() / value::size_bytes(view.tensor.dtype);
+    for (std::size_t i = 0; i < count; ++i) {
+      const double* parts = numbers.data() + i * Parts;
+      bool finite = std::abs(parts[0]) <= kLargest;
+      if constexpr (Parts == 2) finite = finite && std::abs(parts[1]) <= kLargest;
+      if (finite) visit(parts);
+    }
+  }
+}
+
+/// A divisor after which squares neither overflow nor vanish. Only float64 reaches that far.
+template <std::size_t Parts>
+double unit_of(const TensorView& view) {
+  if (value::size_bytes(view.tensor.dtype) / Parts < sizeof(double)) return 1;
+  double largest = 0;
+  for_each_finite<Parts>(view, [&](const double* parts) {
+    for (std::size_t p = 0; p < Parts; ++p) largest = std::max(largest, std::abs(parts[p]));
+  });
+  const bool squares_fit = largest == 0 || (largest > 1e-100 && largest < 1e100);
+  return squares_fit ? 1 : largest;
+}
+
+template <std::size_t Parts>
+double scale_in_parts(const TensorView& view) {
+  const double unit = unit_of<Parts>(view);
+  // Shifted by the first element, so that a constant tensor has a spread of exactly 0.
+  std::array<double, Parts> origin = {};
+  std::array<double, Parts> sum = {};
+  double sum_of_squares = 0;
+  double count = 0;
+  for_each_finite<Parts>(view, [&](const double* parts) {
+    for (std::size_t p = 0; p < Parts; ++p) {
+      if (count == 0) origin[p] = parts[p] / unit;
+      const double shifted = parts[p] / unit - origin[p];
+      sum[p] += shifted;
+      sum_of_squares += shifted * shifted;
+    }
+    count += 1;
+  });
+  if (count == 0) return kScaleOfZeros;
+  double squared_spread = sum_of_squares / count;
+  for (const double s : sum) squared_spread -= (s / count) * (s / count);
+  double squared_magnitude = 0;
+  for (const double o : origin) squared_magnitude += o * o;
+  const double squared_scale = squared_spread > 0 ? squared_spread : squared_magnitude;
+  if (squared_scale == 0) return kScaleOfZeros;
+  return std::min(std::sqrt(squared_scale) * unit, kLargest);
+}
+
+}  // namespace
+
+double scale_of(const TensorView& expected) {
+  return parts_of(expected.tensor.dtype) == 2 ? scale_in_parts<2>(expected)
+                                              : scale_in_parts<1>(expected);
+}
+
+Limit limit_for(const Tolerance& tolerance, const TensorView& expected) {
+  const double unit = tolerance.atol_of_spread ? scale_of(expected) : 1;
+  return {tolerance.atol * unit, tolerance.rtol};
+}
+
+}  // namespace drk::judge

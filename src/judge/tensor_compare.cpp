@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops over elements. One fast test settles what is finite and near; all else goes the slow
+// way, which tells NaN, infinities and wrong values apart.
+#include "tensor_compare.h"
+
+#include "scale.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace drk::judge {
+
+namespace {
+
+constexpr double kLargest = std::numeric_limits<double>::max();
+
+/// Elements that are wrong in one way: how many, and the first of them.
+struct Wrong {
+  std::uint64_t count = 0;
+  std::uint64_t first = 0;   ///< Position in row-major order.
+  double allowed_error = 0;  ///< At the first.
+
+  void note(std::uint64_t position, double allowed) noexcept {
+    if (count++ > 0) return;
+    first = position;
+    allowed_error = allowed;
+  }
+};
+
+struct Tally {
+  Wrong nan, infinity, value;
+  std::uint64_t expected_nan = 0, got_nan = 0;
+  std::uint64_t expected_infinite = 0, got_infinite = 0;
+};
+
+template <std::size_t Parts>
+double length_of(const double* parts) noexcept {
+  if constexpr (Parts == 1) return std::abs(parts[0]);
+  const double square = parts[0] * parts[0] + parts[1] * parts[1];
+  const bool in_range = square > 1e-280 && square < 1e280;
+  return in_range ? std::sqrt(square) : std::hypot(parts[0], parts[1]);
+}
+
+template <std::size_t Parts>
+class RealComparison {
+ public:
+  RealComparison(const TensorView& expected,
+                 const TensorView& got,
+                 const TensorRules& rules,
+                 ErrorSums& sums)
+      : expected_(expected),
+        got_(got),
+        limit_(limit_for(rules.tolerance, expected)),
+        nan_equals_nan_(rules.nan_equals_nan),
+        sums_(sums) {}
+
+  Tally run() {
+    ElementReader expected_reader(expected_);
+    ElementReader got_reader(got_);
+    std::array<double, kChunkElements* Parts> expected = {};
+    std::array<double, kChunkElements* Parts> got = {};
+    const value::DType dtype = expected_.tensor.dtype;
+    std::uint64_t position = 0;
+    for (auto bytes = expected_reader.next(); !bytes.empty(); bytes = expected_reader.next()) {
+      decode_reals(dtype, bytes, expected.data());
+      decode_reals(dtype, got_reader.next(), got.data());
+      const std::size_t count = bytes.size() / value::size_bytes(dtype);
+      compare_chunk(expected.data(), got.data(), count, position);
+      position += count;
+    }
+    return tally_;
+  }
+
+ private:
+  void compare_chunk(const double* expected,
+                     const double* got,
+                     std::size_t count,
+                     std::uint64_t position) {
+    ErrorSums sums = sums_;  // in registers for the length of the loop
+    for (std::size_t i = 0; i < count; ++i, expected += Parts, got += Parts) {
+      const double magnitude = length_of<Parts>(expected);
+      const double error = distance(expected, got);
+      // False for NaN on either side; an infinite `got` has an infinite error.
+      if (magnitude <= kLargest && error <= limit_.at(magnitude)) {
+        sums.add(error, magnitude);
+      } else {
+        examine(expected, got, position + i, sums);
+      }
+    }
+    sums_ = sums;
+  }
+
+  static double distance(const double* a, const double* b) noexcept {
+    if constexpr (Parts == 1) return std::abs(a[0] - b[0]);
+    const std::array difference{a[0] - b[0], a[1] - b[1]};
+    return length_of<2>(difference.data());
+  }
+
+  void examine(const double* expected, const double* got, std::uint64_t position, ErrorSums& sums) {
+    const bool expected_nan = has_nan(expected);
+    const bool got_nan = has_nan(got);
+    tally_.expected_nan += expected_nan ? 1 : 0;
+    tally_.got_nan += got_nan ? 1 : 0;
+    if (expected_nan || got_nan) {
+      if (!(expected_nan && got_nan && nan_equals_nan_)) tally_.nan.note(position, 0);
+      return;
+    }
+    const bool expected_infinite = has_infinity(expected);
+    const bool got_infinite = has_infinity(got);
+    tally_.expected_infinite += expected_infinite ? 1 : 0;
+    tally_.got_infinite += got_infinite ? 1 : 0;
+    if (expected_infinite || got_infinite) {
+      examine_infinite(expected, got, position);
+      return;
+    }
+    const double magnitude = length_of<Parts>(expected);
+    const double error = distance(expected, got);
+    sums.add(error, magnitude);
+    if (!(error <= limit_.at(magnitude))) tally_.value.note(position, limit_.at(magnitude));
+  }
+
+  /// A complex number may be infinite in one part alone: the other part still has to be right.
+  void examine_infinite(const double* expected, const double* got, std::uint64_t position) {
+    for (std::size_t p = 0; p < Parts; ++p) {
+      if (expected[p] == got[p]) continue;
+      const double allowed = limit_.at(std::abs(expected[p]));
+      if (std::isinf(expected[p]) || std::isinf(got[p])) {
+        tally_.infinity.note(position, 0);
+        return;
+      }
+      if (!(std::abs(expected[p] - got[p]) <= allowed)) {
+        tally_.value.note(position, allowed);
+        return;
+      }
+    }
+  }
+
+  static bool has_nan(const double* parts) noexcept {
+    return std::isnan(parts[0]) || (Parts == 2 && std::isnan(parts[Parts - 1]));
+  }
+  static bool has_infinity(const double* parts) noexcept {
+    return std::isinf(parts[0]) || (Parts == 2 && std::isinf(parts[Parts - 1]));
+  }
+
+  TensorView expected_;
+  TensorView got_;
+  Limit limit_;
+  bool nan_equals_nan_;
+  ErrorSums& sums_;
+  Tally tally_;
+};
+
+/// |a - b| and |a| of two integers of one dtype, rounded only at the end.
+std::pair<double, double> error_of(std::int64_t a, std::int64_t b, bool is_unsigned) noexcept {
+  const auto wide_a = static_cast<std::uint64_t>(a);
+  const auto wide_b = static_cast<std::uint64_t>(b);
+  const bool a_is_less = is_unsigned ? wide_a < wide_b : a < b;
+  const std::uint64_t difference = a_is_less ? wide_b - wide_a : wide_a - wide_b;
+  const std::uint64_t magnitude = is_unsigned || a >= 0 ? wide_a : 0 - wide_a;
+  return {static_cast<double>(difference), static_cast<double>(magnitude)};
+}
+
+Tally compare_integers(const TensorView& expected,
+                       const TensorView& got,
+                       const TensorRules& rules,
+                       ErrorSums& sums) {
+  const value::DType dtype = expected.tensor.dtype;
+  const Limit limit = {rules.tolerance.atol, rules.tolerance.rtol};
+  Tally tally;
+  ElementReader expected_reader(expected);
+  ElementReader got_reader(got);
+  std::array<std::int64_t, kChunkElements> expected_numbers = {};
+  std::array<std::int64_t, kChunkElements> got_numbers = {};
+  std::uint64_t position = 0;
+  for (auto bytes = expected_reader.next(); !bytes.empty(); bytes = expected_reader.next()) {
+    decode_integers(dtype, bytes, expected_numbers.data());
+    decode_integers(dtype, got_reader.next(), got_numbers.data());
+    const std::size_t count = bytes.size() / value::size_bytes(dtype);
+    for (std::size_t i = 0; i < count; ++i, ++position) {
+      const auto [error, magnitude] =
+          error_of(expected_numbers[i], got_numbers[i], dtype == value::DType::uint64);
+      sums.add(error, magnitude);
+      if (error > limit.at(magnitude)) tally.value.note(position, limit.at(magnitude));
+    }
+  }
+  return tally;
+}
+
+Tally compare_elements(const TensorView& expected,
+                       const TensorView& got,
+                       const TensorRules& rules,
+                       ErrorSums& sums) {
+  switch (value::class_of(expected.tensor.dtype)) {
+    case value::DTypeClass::real:
+      return RealComparison<1>(expected, got, rules, sums).run();
+    case value::DTypeClass::complex:
+      return RealComparison<2>(expected, got, rules, sums).run();
+    default:
+      return compare_integers(expected, got, rules, sums);
+  }
+}
+
+task::Mismatch mismatch_at(task::MismatchKind kind,
+                           const Wrong& wrong,
+                           const TensorView& expected,
+                           const TensorView& got) {
+  task::Mismatch mismatch;
+  mismatch.kind = kind;
+  mismatch.first_index = index_of(expected.tensor.shape, wrong.first);
+  mismatch.expected =
+      element_text(expected.tensor.dtype, element_at(expected, mismatch.first_index));
+  mismatch.got = element_text(got.tensor.dtype, element_at(got, mismatch.first_index));
+  mismatch.wrong_count = wrong.count;
+  mismatch.element_count = static_cast<std::uint64_t>(value::element_count(expected.tensor));
+  mismatch.tolerance = wrong.allowed_error;
+  return mismatch;
+}
+
+std::optional<task::Mismatch> mismatch_of(const Tally& tally,
+                                          const TensorView& expected,
+                                          const TensorView& got) {
+  using task::MismatchKind;
+  if (tally.nan.count > 0) {
+    task::Mismatch mismatch = mismatch_at(MismatchKind::nan, tally.nan, expected, got);
+    mismatch.expected += fmt::format(" ({} NaN in all)", tally.expected_nan);
+    mismatch.got += fmt::format(" ({} NaN in all)", tally.got_nan);
+    return mismatch;
+  }
+  if (tally.infinity.count > 0) {
+    task::Mismatch mismatch = mismatch_at(MismatchKind::infinity, tally.infinity, expected, got);
+    mismatch.expected += fmt::format(" ({} infinite in all)", tally.expected_infinite);
+    mismatch.got += fmt::format(" ({} infinite in all)", tally.got_infinite);
+    return mismatch;
+  }
+  if (tally.value.count == 0) return std::nullopt;
+  return mismatch_at(MismatchKind::value, tally.value, expected, got);
+}
+
+task::Mismatch whole_tensor(task::MismatchKind kind, std::string expected, std::string got) {
+  task::Mismatch mismatch;
+  mismatch.kind = kind;
+  mismatch.expected = std::move(expected);
+  mismatch.got = std::move(got);
+  return mismatch;
+}
+
+}  // namespace
+
+TensorRules rules_for(value::DType dtype, task::Correctness correctness) noexcept {
+  return {tolerance_for(dtype, correctness), correctness == task::Correctness::strict};
+}
+
+std::optional<task::Mismatch> compare_tensors(const TensorView& expected,
+                                              const TensorView& got,
+                                              const TensorRules& rules,
+                                              ErrorSums& sums) {
+  if (expected.tensor.shape != got.tensor.shape) {
+    return whole_tensor(task::MismatchKind::shape,
+                        value::describe_shape(expected.tensor.shape),
+                        value::describe_shape(got.tensor.shape));
+  }
+  if (expected.tensor.dtype != got.tensor.dtype) {
+    return whole_tensor(task::MismatchKind::dtype,
+                        value::torch_name(expected.tensor.dtype),
+                        value::torch_name(got.tensor.dtype));
+  }
+  return mismatch_of(compare_elements(expected, got, rules, sums), expected, got);
+}
+
+}  // namespace drk::judge

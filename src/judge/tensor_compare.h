@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two tensors: shape, dtype, NaN, infinities, values, in this order.
+#pragma once
+
+#include "drk/judge.h"
+
+#include "elements.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+namespace drk::judge {
+
+/// Errors over the pairs of finite elements seen so far.
+struct ErrorSums {
+  double max_abs = 0;
+  double max_rel = 0;  ///< Over pairs whose expected value is not 0.
+  double sum_abs = 0;
+  double count = 0;
+
+  void add(double error, double magnitude) noexcept {
+    count += 1;
+    sum_abs += error;
+    max_abs = std::max(max_abs, error);
+    // The same as error / magnitude > max_rel, but the division is rarely made.
+    if (error > max_rel * magnitude && magnitude > 0) max_rel = error / magnitude;
+  }
+};
+
+struct TensorRules {
+  Tolerance tolerance;
+  bool nan_equals_nan = true;  ///< In the same place. torch.allclose says no.
+};
+
+/// The rules for tensors of `dtype`.
+[[nodiscard]] TensorRules rules_for(value::DType dtype, task::Correctness correctness) noexcept;
+
+/// The mismatch of the two, without its path, if there is one. Adds the errors of elements that
+/// can be compared to `sums`.
+[[nodiscard]] std::optional<task::Mismatch> compare_tensors(const TensorView& expected,
+                                                            const TensorView& got,
+                                                            const TensorRules& rules,
+                                                            ErrorSums& sums);
+
+}  // namespace drk::judge

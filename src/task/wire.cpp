@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Result to KernelGYM's result body.
+#include "drk/task/wire.h"
+
+#include "drk/task/describe.h"
+
+#include <boost/json/array.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace drk::task {
+
+namespace {
+
+constexpr double kNotMeasured = -1;
+
+/// What an outcome is in the old terms; the table is in wire.h.
+struct OldTerms {
+  const char* status = "failed";
+  bool compiled = false;
+  bool correct = false;
+  json::Value decoy = nullptr;
+  std::optional<std::string_view> error_code = {};
+  std::string error_message = {};
+};
+
+const char* compile_error_code(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::syntax_error:
+      return "SYNTAX_ERROR";
+    case FailureKind::import_error:
+      return "IMPORT_ERROR";
+    case FailureKind::no_entry_point:
+    case FailureKind::construct_error:
+      return "INSTANTIATION_ERROR";
+    default:
+      return "COMPILATION_ERROR";
+  }
+}
+
+/// The model exists from the stage after `load` on.
+bool had_loaded(const Failure& failure) {
+  return failure.stage != Stage::validate && failure.stage != Stage::load;
+}
+
+OldTerms failed_run(const Failure& failure, const char* error_code) {
+  const bool compiled = had_loaded(failure);
+  return {.status = compiled ? "completed" : "failed",
+          .compiled = compiled,
+          .error_code = error_code,
+          .error_message = describe(failure)};
+}
+
+/// "reason: evidence" of the finding that decided.
+std::string rejection_message(const Verdict& verdict, Reason reason) {
+  const auto finding =
+      std::find_if(verdict.findings.begin(), verdict.findings.end(), [reason](const Finding& f) {
+        return f.reason == reason && f.severity == Severity::reject;
+      });
+  const std::string name = json::name_of(reason);
+  return finding == verdict.findings.end() ? name : name + ": " + finding->evidence;
+}
+
+class OldTermsOf {
+ public:
+  explicit OldTermsOf(const Result& result) : result_(result) {}
+
+  OldTerms operator()(const Accepted&) const {
+    return {.status = "completed", .compiled = true, .correct = true, .decoy = no_decoy()};
+  }
+  OldTerms operator()(const WrongOutput& outcome) const {
+    return {.status = "completed",
+            .compiled = true,
+            .decoy = no_decoy(),
+            .error_code = "CORRECTNESS_ERROR",
+            .error_message = describe(outcome.mismatch)};
+  }
+  OldTerms operator()(const Rejected& outcome) const {
+    return {.status = "completed",
+            .compiled = true,
+            .decoy = true,
+            .error_code = "CORRECTNESS_ERROR",
+            .error_message = rejection_message(result_.verdict, outcome.reason)};
+  }
+  OldTerms operator()(const CompileFailed& outcome) const {
+    return {.error_code = compile_error_code(outcome.failure.kind),
+            .error_message = describe(outcome.failure)};
+  }
+  OldTerms operator()(const RuntimeFailed& outcome) const {
+    return failed_run(outcome.failure, "RUNTIME_ERROR");
+  }
+  OldTerms operator()(const Crashed& outcome) const {
+    return failed_run(outcome.failure, "RUNTIME_ERROR");
+  }
+  OldTerms operator()(const ResourceExhausted& outcome) const {
+    return failed_run(outcome.failure, "RESOURCE_ERROR");
+  }
+  OldTerms operator()(const TimedOut& outcome) const {
+    OldTerms terms = failed_run(outcome.failure, "TIMEOUT_ERROR");
+    terms.status = "timeout";
+    return terms;
+  }
+  OldTerms operator()(const Invalid& outcome) const {
+    return {.error_code = "VALIDATION_ERROR", .error_message = outcome.what};
+  }
+  OldTerms operator()(const Undecided& outcome) const {
+    return {.error_code = "SYSTEM_ERROR", .error_message = outcome.what};
+  }
+
+ private:
+  [[nodiscard]] json::Value no_decoy() const {
+    return result_.mode == Mode::gpu ? json::Value(false) : json::Value(nullptr);
+  }
+
+  const Result& result_;
+};
+
+const Failure* failure_of(const Outcome& outcome) {
+  return std::visit(
+      [](const auto& alternative) -> const Failure* {
+        if constexpr (requires { alternative.failure.kind; }) return &alternative.failure;
+        if constexpr (requires { alternative.failure->kind; }) {
+          return alternative.failure ? &*alternative.failure : nullptr;
+        }
+        return nullptr;
+      },
+      outcome);
+}
+
+std::string error_name(const Failure& failure) {
+  return failure.error ? failure.error->type : json::name_of(failure.kind);
+}
+
+void add_failure(const Result& result, json::Object& metadata) {
+  const Failure* failure = failure_of(result.verdict.outcome);
+  if (std::holds_alternative<Invalid>(result.verdict.outcome)) {
+    metadata["validation_error"] = json::to_json(std::get<Invalid>(result.verdict.outcome).what);
+  } else if (failure != nullptr) {
+    const bool compiling = std::holds_alternative<CompileFailed>(result.verdict.outcome);
+    const std::string key = compiling ? "compilation_error" : "runtime_error";
+    metadata[key] = json::to_json(describe(*failure));
+    metadata[key + "_name"] = json::to_json(error_name(*failure));
+  }
+}
+
+void add_trials(const Result& result, json::Object& metadata) {
+  const auto& trials = result.observations.trials;
+  if (trials.empty()) return;
+  boost::json::array max_difference;
+  boost::json::array avg_difference;
+  std::size_t passed = 0;
+  for (const Trial& trial : trials) {
+    passed += trial.comparison.mismatch ? 0 : 1;
+    // Texts, as KernelBench writes them, but with digits that matter for small numbers too.
+    max_difference.emplace_back(fmt::format("{:.6g}", trial.comparison.max_abs_error));
+    avg_difference.emplace_back(fmt::format("{:.6g}", trial.comparison.mean_abs_error));
+  }
+  metadata["correctness_trials"] =
+      fmt::format("({} / {})", passed, result.manifest.num_correct_trials);
+  metadata["max_difference"] = std::move(max_difference);
+  metadata["avg_difference"] = std::move(avg_difference);
+}
+
+std::string device_of(Mode mode) {
+  return mode == Mode::gpu ? "cuda" : "cpu";
+}
+
+/// Times in ms. On a CPU they say how long the interpreter took, which `device` tells.
+json::Object runtime_stats(const Timing& timing, Mode mode) {
+  json::Object stats;
+  stats["mean"] = timing.mean_us / 1000;
+  stats["std"] = timing.std_us / 1000;
+  stats["min"] = timing.min_us / 1000;
+  stats["max"] = timing.max_us / 1000;
+  stats["median"] = timing.median_us / 1000;
+  stats["num_trials"] = timing.count;
+  stats["device"] = device_of(mode);
+  stats["clock"] = timing.clock;
+  return stats;
+}
+
+json::Object metadata_of(const Result& result, const OldTerms& terms) {
+  json::Object metadata;
+  metadata["device"] = device_of(result.mode);
+  if (result.mode == Mode::interpreter) metadata["hardware"] = result.manifest.machine.cpu;
+  metadata["backend"] = json::name_of(result.manifest.backend);
+  metadata["num_correct_trials"] = result.manifest.num_correct_trials;
+  metadata["num_perf_trials"] = result.manifest.num_perf_trials;
+  metadata["triton_profiler_used"] = false;
+  add_trials(result, metadata);
+  if (terms.error_code == "CORRECTNESS_ERROR") {
+    metadata["correctness_issue"] = json::to_json(terms.error_message);
+  }
+  add_failure(result, metadata);
+  if (const auto* accepted = std::get_if<Accepted>(&result.verdict.outcome)) {
+    if (accepted->timing) {
+      metadata["runtime_stats"] = runtime_stats(*accepted->timing, result.mode);
+    }
+  }
+  // Ours, beyond the old keys.
+  metadata["outcome"] = outcome_kind(result.verdict);
+  metadata["mode"] = json::name_of(result.mode);
+  if (result.verdict.fault) metadata["fault"] = json::name_of(*result.verdict.fault);
+  metadata["findings"] = json::to_json(result.verdict.findings);
+  return metadata;
+}
+
+/// Only a GPU's times are claims about speed; see wire.h.
+void add_runtimes(const Result& result, json::Object& body) {
+  const auto* accepted = std::get_if<Accepted>(&result.verdict.outcome);
+  const bool measured = accepted != nullptr && result.mode == Mode::gpu;
+  const auto median_ms = [measured](const std::optional<Timing>& timing) {
+    return measured && timing ? timing->median_us / 1000 : kNotMeasured;
+  };
+  body["reference_runtime"] =
+      median_ms(accepted == nullptr ? std::nullopt : accepted->reference_timing);
+  body["kernel_runtime"] = median_ms(accepted == nullptr ? std::nullopt : accepted->timing);
+  body["speedup"] = measured ? accepted->speedup.value_or(0) : 0.0;
+}
+
+double processing_time_s(const Result& result) {
+  double end_ms = 0;
+  for (const Span& span : result.timeline) {
+    end_ms = std::max(end_ms, span.start_ms + span.duration_ms);
+  }
+  return end_ms / 1000;
+}
+
+}  // namespace
+
+json::Object wire_result(const Result& result) {
+  const OldTerms terms = std::visit(OldTermsOf(result), result.verdict.outcome);
+  json::Object body;
+  body["task_id"] = json::to_json(result.task_id);
+  body["status"] = terms.status;
+  body["compiled"] = terms.compiled;
+  body["correctness"] = terms.correct;
+  body["decoy_kernel"] = terms.decoy;
+  add_runtimes(result, body);
+  body["metadata"] = metadata_of(result, terms);
+  if (terms.error_code) {
+    body["error_message"] = json::to_json(terms.error_message);
+    body["error_code"] = *terms.error_code;
+  }
+  body["processing_time"] = processing_time_s(result);
+  return body;
+}
+
+}  // namespace drk::task

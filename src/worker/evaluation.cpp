@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stages: validate, load, correctness, detect, time; then the verdict.
+#include "worker/evaluation.h"
+
+#include "drk/base/error.h"
+#include "drk/base/hash.h"
+#include "drk/base/json.h"
+#include "drk/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+namespace drk::worker {
+
+namespace {
+
+/// The candidate may answer with so much more than the reference before we stop reading.
+std::uint64_t output_limit(const Block& expected) {
+  constexpr std::uint64_t kSlackBytes = std::uint64_t{64} << 20;
+  return expected.bundle.block_bytes * 2 + kSlackBytes;
+}
+
+/// The failing line's text, from the code that we hold and not from what the guest says.
+void point_at_source(std::optional<task::Failure>& failure, const std::string& code) {
+  if (!failure || !failure->error || !failure->error->line) return;
+  std::istringstream lines(code);
+  std::string line;
+  for (std::uint32_t i = 0; i < *failure->error->line && std::getline(lines, line); ++i) {
+  }
+  failure->error->source_line = line;
+}
+
+task::Comparison bad_leaf_comparison(const guest::BadLeaf& leaf) {
+  task::Mismatch mismatch;
+  mismatch.kind = leaf.kind;
+  mismatch.path = leaf.path;
+  mismatch.expected = "a plain tensor or scalar";
+  mismatch.got = leaf.what;
+  task::Comparison comparison;
+  comparison.mismatch = std::move(mismatch);
+  return comparison;
+}
+
+}  // namespace
+
+Evaluation::Evaluation(const Options& worker_options,
+                       GuestPool& pool,
+                       References& references,
+                       const task::Task& task,
+                       const EvaluateOptions& options)
+    : worker_options_(worker_options),
+      pool_(pool),
+      references_(references),
+      task_(task),
+      options_(options),
+      begin_ns_(now_ns()),
+      total_deadline_(std::chrono::duration_cast<std::chrono::nanoseconds>(
+          std::chrono::duration<double>(task.limits.total_s))) {
+  result_.task_id = task.task_id;
+  task::Manifest& manifest = result_.manifest;
+  manifest.created_at = utc_now_text();
+  manifest.reference = {sha256_hex(task.reference_code), task.reference_code};
+  manifest.candidate = {sha256_hex(task.candidate_code), task.candidate_code};
+  manifest.backend = task.backend;
+  manifest.entry_point = task.entry_point;
+  manifest.num_correct_trials = task.num_correct_trials;
+  manifest.num_perf_trials = task.num_perf_trials;
+  manifest.num_warmup = task.num_warmup;
+  manifest.measure_performance = task.measure_performance;
+  manifest.policy = task.policy;
+  manifest.limits = task.limits;
+  manifest.machine = describe_machine();
+}
+
+template <class Work>
+auto Evaluation::timed(const std::string& name, const Work& work) {
+  struct Recorder {
+    Evaluation& evaluation;
+    const std::string& name;
+    double start_ms;
+    ~Recorder() {
+      evaluation.result_.timeline.push_back({name, start_ms, evaluation.elapsed_ms() - start_ms});
+    }
+  } const recorder{*this, name, elapsed_ms()};
+  return work();
+}
+
+double Evaluation::elapsed_ms() const noexcept {
+  return static_cast<double>(now_ns() - begin_ns_) * 1e-6;
+}
+
+void Evaluation::run() {
+  const bool complete = timed("validate", [&] { return validate(); }) &&
+                        timed("reference", [&] { return load_reference(); }) &&
+                        timed("load", [&] { return load_candidate(); }) &&
+                        timed("correctness", [&] { return check_correctness(); }) &&
+                        timed("detect", [&] { return detect(); }) &&
+                        (!task_.measure_performance || timed("time", [&] { return time_calls(); }));
+  (void)complete;
+  timed("finish", [&] { finish_candidate(); });
+  point_at_source(observed().candidate_failure, task_.candidate_code);
+  point_at_source(observed().reference_failure, task_.reference_code);
+  result_.verdict = judge::decide(observed(), task_);
+  result_.manifest.outcome = task::outcome_kind(result_.verdict);
+}
+
+bool Evaluation::validate() {
+  progress(task::Stage::validate, "");
+  observed().invalidity = task::find_invalidity(task_);
+  return !observed().invalidity;
+}
+
+void Evaluation::progress(task::Stage stage, const std::string& detail) const {
+  if (options_.on_progress) options_.on_progress({stage, detail});
+}
+
+double Evaluation::time_left(task::Stage /*stage*/, double limit_s) const {
+  const double total_left_s = std::chrono::duration<double>(total_deadline_.left()).count();
+  return std::min(limit_s, total_left_s);
+}
+
+AskOptions Evaluation::ask_options(task::Stage stage, double limit_s) const {
+  AskOptions options;
+  options.stage = stage;
+  options.limit = std::chrono::duration<double>(time_left(stage, limit_s));
+  options.stop = options_.stop;
+  return options;
+}
+
+bool Evaluation::load_reference() {
+  progress(task::Stage::load, "reference");
+  result_.manifest.versions = pool_.zygote()->hello().versions;
+  References::Outcome outcome = [&] {
+    if (options_.replay == nullptr) return references_.acquire(task_, options_.stop);
+    const task::Manifest& past = *options_.replay;
+    return references_.load_fresh(task_, past.init_seed, past.trial_seeds, options_.stop);
+  }();
+  if (auto* failure = std::get_if<task::Failure>(&outcome)) {
+    observed().reference_failure = std::move(*failure);
+    return false;
+  }
+  reference_ = std::get<std::shared_ptr<Reference>>(outcome);
+  choose_seeds();
+  return true;
+}
+
+void Evaluation::choose_seeds() {
+  task::Manifest& manifest = result_.manifest;
+  manifest.init_seed = reference_->init_seed();
+  if (options_.replay != nullptr) {
+    manifest.trial_seeds = options_.replay->trial_seeds;
+    manifest.contribution_seed = options_.replay->contribution_seed;
+    manifest.timing_seed = options_.replay->timing_seed;
+    manifest.final_seed = options_.replay->final_seed;
+    return;
+  }
+  std::vector<std::uint64_t> seeds = reference_->draw_seeds(task_.num_correct_trials + 3);
+  const auto take = [&] {
+    const std::uint64_t seed = seeds.back();
+    seeds.pop_back();
+    return seed;
+  };
+  manifest.contribution_seed = take();
+  manifest.timing_seed = take();
+  manifest.final_seed = take();
+  manifest.trial_seeds = std::move(seeds);
+}
+
+bool Evaluation::load_candidate() {
+  progress(task::Stage::load, "candidate");
+  sandbox::Limits limits;
+  limits.memory_bytes = task_.limits.memory_bytes;
+  limits.tmp_bytes = task_.limits.tmp_bytes;
+  candidate_ = pool_.take(limits);
+  result_.isolation = isolation_of(candidate_->isolation());
+  if (task_.policy.require_isolation && !result_.isolation.missing.empty()) {
+    const task::MissingIsolation& first = result_.isolation.missing.front();
+    throw Error(ErrorCode::unavailable,
+                fmt::format("isolation was required, but {} is missing ({}); `drk doctor` lists "
+                            "what this machine can enforce",
+                            first.feature,
+                            first.why));
+  }
+  const Fd source = make_sealed_memory("candidate", std::as_bytes(std::span(task_.candidate_code)));
+  const WritableCopy arguments = copy_memory(reference_->init_inputs());
+  const std::array fds = {source.get(), arguments.memory.get()};
+  guest::LoadCandidate request;
+  request.entry_point = task_.candidate_entry_point();
+  request.init_seed = reference_->init_seed();
+  request.init_inputs = reference_->init_inputs().bundle;
+  auto outcome = candidate_->ask(request, fds, ask_options(task::Stage::load, task_.limits.load_s));
+  if (auto* failure = std::get_if<task::Failure>(&outcome)) {
+    observed().candidate_failure = std::move(*failure);
+    return false;
+  }
+  const auto& answer = std::get<GuestProcess::Answer>(outcome);
+  compare_parameters(std::get<guest::Loaded>(answer.reply).parameters);
+  return true;
+}
+
+void Evaluation::compare_parameters(const std::vector<std::string>& candidate) {
+  const std::vector<std::string>& reference = reference_->parameters();
+  const auto missing_from = [](const std::vector<std::string>& list, const std::string& item) {
+    return std::find(list.begin(), list.end(), item) == list.end();
+  };
+  for (const std::string& parameter : reference) {
+    if (missing_from(candidate, parameter)) {
+      observed().parameter_differences.push_back("the candidate lacks " + parameter);
+    }
+  }
+  for (const std::string& parameter : candidate) {
+    if (missing_from(reference, parameter)) {
+      observed().parameter_differences.push_back("the reference lacks " + parameter);
+    }
+  }
+}
+
+std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan& plan) {
+  auto made = reference_->trial(plan.seed, task_, options_.stop);
+  if (auto* failure = std::get_if<task::Failure>(&made)) {
+    observed().reference_failure = std::move(*failure);
+    return std::nullopt;
+  }
+  const TrialData& data = *std::get<std::shared_ptr<const TrialData>>(made);
+  guest::Call call;
+  give_inputs(data, plan.rewrite_inputs, call);
+  call.forward_seed = data.forward_seed;
+  call.calls = plan.calls;
+  call.min_calls = std::min(plan.calls, 3U);
+  call.budget_s = plan.stage == task::Stage::time ? task_.limits.timing_budget_s : 0;
+  call.launches = plan.launches;
+  call.fresh_memory = plan.fresh_memory;
+  call.max_output_bytes = output_limit(data.expected);
+  const int fd = inputs_.memory.get();
+  const double limit_s = plan.stage == task::Stage::time     ? task_.limits.time_s
+                         : plan.stage == task::Stage::detect ? task_.limits.detect_s
+                                                             : task_.limits.correctness_s;
+  AskOptions options = ask_options(plan.stage, limit_s);
+  options.max_block_bytes = call.max_output_bytes;
+  auto outcome = candidate_->ask(call, {&fd, call.same_inputs ? 0U : 1U}, options);
+  if (auto* failure = std::get_if<task::Failure>(&outcome)) {
+    observed().candidate_failure = std::move(*failure);
+    return std::nullopt;
+  }
+  auto& answer = std::get<GuestProcess::Answer>(outcome);
+  auto* called = std::get_if<guest::Called>(&answer.reply);
+  CallResult result;
+  try {
+    if (called == nullptr || called->call_us.empty()) {
+      throw Error(ErrorCode::corrupt, "it answered another question than it was asked");
+    }
+    result.called = std::move(*called);
+    result.trial.seed = plan.seed;
+    result.trial.host_us = result.called.call_us.back();
+    result.trial.kernels = result.called.kernels;
+    if (result.called.bad_leaf) {
+      result.trial.comparison = bad_leaf_comparison(*result.called.bad_leaf);
+    } else {
+      // The candidate has run: what this process says is checked, and its memory sealed, first.
+      const Block output = seal_block(std::move(result.called.output), std::move(answer.memory));
+      result.trial.comparison =
+          judge::compare(data.expected.view(), output.view(), task_.policy.correctness);
+    }
+    const value::View used = {&data.inputs.bundle, inputs_.mapping.bytes()};
+    result.trial.mutated_inputs = judge::changed_leaves(data.inputs.view(), used, "inputs");
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt) throw;
+    task::Failure failure;
+    failure.stage = plan.stage;
+    failure.kind = task::FailureKind::protocol_error;
+    failure.what = error.what();
+    observed().candidate_failure = std::move(failure);
+    return std::nullopt;
+  }
+  return result;
+}
+
+void Evaluation::give_inputs(const TrialData& data, bool rewrite_inputs, guest::Call& call) {
+  // Inputs whose shapes vary from seed to seed cannot be rewritten in place.
+  if (rewrite_inputs && inputs_.memory && inputs_layout_ == data.inputs.bundle) {
+    rewrite(inputs_, data.inputs);
+    call.same_inputs = true;
+    return;
+  }
+  inputs_ = copy_memory(data.inputs);
+  inputs_layout_ = data.inputs.bundle;
+  call.inputs = data.inputs.bundle;
+}
+
+bool Evaluation::run_trial(const CallPlan& plan) {
+  std::optional<CallResult> result = call_candidate(plan);
+  if (!result) return false;
+  observed().trials.push_back(std::move(result->trial));
+  return true;
+}
+
+bool Evaluation::check_correctness() {
+  const std::vector<std::uint64_t>& seeds = result_.manifest.trial_seeds;
+  const Deadline stage_deadline(std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(task_.limits.correctness_s)));
+  for (std::size_t i = 0; i < seeds.size(); ++i) {
+    progress(task::Stage::correctness, fmt::format("trial {} of {}", i + 1, seeds.size()));
+    CallPlan plan;
+    plan.seed = seeds[i];
+    if (!run_trial(plan)) return false;
+    if (i == 0) {
+      // Warm: all code that a call needs is there now.
+      const auto outcome = candidate_->ask(
+          guest::Restrict{}, {}, ask_options(task::Stage::correctness, task_.limits.correctness_s));
+      if (const auto* failure = std::get_if<task::Failure>(&outcome)) {
+        observed().candidate_failure = *failure;
+        return false;
+      }
+    }
+    if (stage_deadline.passed()) {
+      task::Failure failure;
+      failure.stage = task::Stage::correctness;
+      failure.kind = task::FailureKind::timed_out;
+      failure.what =
+          fmt::format("{} of {} trials took {} s", i + 1, seeds.size(), task_.limits.correctness_s);
+      failure.limit_s = task_.limits.correctness_s;
+      observed().candidate_failure = std::move(failure);
+      return false;
+    }
+  }
+  const auto& trials = observed().trials;
+  return std::none_of(trials.begin(), trials.end(), [](const task::Trial& trial) {
+    return trial.comparison.mismatch.has_value();
+  });
+}
+
+bool Evaluation::detect() {
+  progress(task::Stage::detect, "does the kernel matter?");
+  CallPlan plan;
+  plan.stage = task::Stage::detect;
+  plan.seed = result_.manifest.contribution_seed.value();
+  plan.launches = guest::LaunchMode::drop;
+  task::Contribution contribution;
+  contribution.seed = plan.seed;
+  for (const auto memory : {guest::FreshMemory::zeros, guest::FreshMemory::ones}) {
+    plan.fresh_memory = memory;
+    const std::optional<CallResult> result = call_candidate(plan);
+    if (!result) {
+      // Without its kernels' results a model may well raise: then they mattered.
+      auto& failure = observed().candidate_failure;
+      if (!failure || failure->kind != task::FailureKind::call_error) return false;
+      failure.reset();
+      contribution.call_failed = true;
+      break;
+    }
+    contribution.dropped_launches = result->called.dropped_launches;
+    if (!result->trial.comparison.mismatch) {
+      contribution.output_still_right = true;
+      contribution.memory = json::name_of(memory);
+      break;
+    }
+  }
+  observed().contribution = contribution;
+  return true;
+}
+
+bool Evaluation::time_calls() {
+  const std::uint32_t calls =
+      std::min(task_.num_perf_trials, worker_options_.interpreter_timed_calls);
+  progress(task::Stage::time, fmt::format("up to {} calls", calls));
+  CallPlan plan;
+  plan.stage = task::Stage::time;
+  plan.seed = result_.manifest.timing_seed.value();
+  plan.calls = calls;
+  std::optional<CallResult> timed_calls = call_candidate(plan);
+  if (!timed_calls) return false;
+  observed().candidate_us = std::move(timed_calls->called.call_us);
+  // The last timed call counts as a trial: a candidate that froze its answer meanwhile is wrong.
+  observed().trials.push_back(std::move(timed_calls->trial));
+  progress(task::Stage::time, "last trial");
+  CallPlan last;
+  last.stage = task::Stage::time;
+  last.seed = result_.manifest.final_seed.value();
+  last.rewrite_inputs = true;
+  if (!run_trial(last)) return false;
+  progress(task::Stage::time, "reference");
+  Reference::TimesOutcome reference = reference_->times_us(task_, calls, options_.stop);
+  if (auto* failure = std::get_if<task::Failure>(&reference)) {
+    observed().reference_failure = std::move(*failure);
+    return false;
+  }
+  observed().reference_us = std::get<std::vector<double>>(std::move(reference));
+  return true;
+}
+
+void Evaluation::finish_candidate() {
+  if (!candidate_) return;
+  observed().process = candidate_->finish();
+  result_.candidate_stdout = candidate_->standard_output();
+  result_.candidate_stderr = candidate_->standard_error();
+  candidate_.reset();
+}
+
+}  // namespace drk::worker

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// One evaluation: the stages, in order, and what each leaves in the result.
+#pragma once
+
+#include "drk/worker.h"
+
+#include "worker/references.h"
+
+namespace drk::worker {
+
+class Evaluation {
+ public:
+  Evaluation(const Options& worker_options,
+             GuestPool& pool,
+             References& references,
+             const task::Task& task,
+             const EvaluateOptions& options);
+
+  /// Runs every stage that makes sense after the one before and decides. Throws Error when this
+  /// machine (not the candidate, not the problem) cannot go on; `result()` is then incomplete.
+  void run();
+  [[nodiscard]] task::Result take_result() { return std::move(result_); }
+
+ private:
+  // The stages; each false when nothing after it makes sense.
+  [[nodiscard]] bool validate();
+  [[nodiscard]] bool load_reference();
+  [[nodiscard]] bool load_candidate();
+  [[nodiscard]] bool check_correctness();
+  [[nodiscard]] bool detect();
+  [[nodiscard]] bool time_calls();
+  void finish_candidate();
+
+  /// One call of the candidate on the inputs of `seed`, compared with what the reference made.
+  struct CallPlan {
+    task::Stage stage = task::Stage::correctness;
+    std::uint64_t seed = 0;
+    guest::LaunchMode launches = guest::LaunchMode::run;
+    guest::FreshMemory fresh_memory = guest::FreshMemory::as_is;
+    std::uint32_t calls = 1;
+    bool rewrite_inputs = false;  ///< In place: same objects, same pointers, new values.
+  };
+  struct CallResult {
+    task::Trial trial;
+    guest::Called called;
+  };
+  /// Empty when it failed; the failure is then in the observations.
+  [[nodiscard]] std::optional<CallResult> call_candidate(const CallPlan& plan);
+  /// What the candidate's call is given: new memory, or the last call's rewritten.
+  void give_inputs(const TrialData& data, bool rewrite_inputs, guest::Call& call);
+  [[nodiscard]] bool run_trial(const CallPlan& plan);
+  void choose_seeds();
+  void compare_parameters(const std::vector<std::string>& candidate);
+
+  void progress(task::Stage stage, const std::string& detail) const;
+  [[nodiscard]] double time_left(task::Stage stage, double limit_s) const;
+  [[nodiscard]] AskOptions ask_options(task::Stage stage, double limit_s) const;
+  [[nodiscard]] task::Observations& observed() noexcept { return result_.observations; }
+  [[nodiscard]] double elapsed_ms() const noexcept;
+  template <class Work>
+  auto timed(const std::string& name, const Work& work);
+
+  const Options& worker_options_;
+  GuestPool& pool_;
+  References& references_;
+  const task::Task& task_;
+  const EvaluateOptions& options_;
+  const std::int64_t begin_ns_;
+  Deadline total_deadline_;
+
+  std::shared_ptr<Reference> reference_;  ///< Shared with the cache and other evaluations.
+  std::unique_ptr<GuestProcess> candidate_;
+  value::Bundle inputs_layout_;  ///< Of `inputs_`.
+  WritableCopy inputs_;          ///< What the candidate's last call was given.
+  task::Result result_;
+};
+
+/// What this machine is, for manifests.
+[[nodiscard]] task::Machine describe_machine();
+[[nodiscard]] task::Isolation isolation_of(const sandbox::Report& report);
+
+}  // namespace drk::worker

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// One guest, from the worker's side: ask it, watch it, end it.
+#pragma once
+
+#include "drk/base/clock.h"
+#include "drk/guest.h"
+
+#include "worker/captured.h"
+#include "worker/zygote.h"
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <variant>
+
+namespace drk::worker {
+
+struct AskOptions {
+  task::Stage stage = task::Stage::load;
+  std::chrono::duration<double> limit{60};
+  std::uint64_t max_block_bytes = std::uint64_t{16} << 30;
+  std::stop_token stop;
+};
+
+/// Owns one guest with everything in its cell. Not thread-safe. The destructor kills it.
+class GuestProcess {
+ public:
+  struct Answer {
+    guest::Reply reply;  ///< Never Allocate or Failed.
+    Fd memory;           ///< The last allocation, if any was asked for.
+  };
+  /// An answer, or why there will be none. After a failure of the process itself (died, timed_out,
+  /// output_flood, protocol_error) the guest is gone; after any other it can be asked again.
+  using Outcome = std::variant<Answer, task::Failure>;
+
+  /// `release` is called when the guest is gone (its user id and group are free again).
+  GuestProcess(GuestChannels channels, sandbox::Cell cell, std::function<void()> release);
+  GuestProcess(const GuestProcess&) = delete;
+  GuestProcess& operator=(const GuestProcess&) = delete;
+  ~GuestProcess();
+
+  /// Waits until its cell is closed. Throws Error{unavailable} when it does not come up.
+  [[nodiscard]] const sandbox::Report& isolation();
+  /// Sends a request and waits. Throws Error{timed_out} when `stop` was requested.
+  [[nodiscard]] Outcome ask(const guest::Request& request,
+                            std::span<const int> fds,
+                            const AskOptions& options);
+  /// Lets it end by itself, for a second at most, and says what the init saw.
+  [[nodiscard]] std::optional<task::ProcessReport> finish();
+  [[nodiscard]] task::Captured standard_output() const { return standard_output_.captured(); }
+  [[nodiscard]] task::Captured standard_error() const { return standard_error_.captured(); }
+
+ private:
+  enum class Event : std::uint8_t { control, ended, nothing };
+  /// Waits for something to happen, taking in what is printed meanwhile.
+  [[nodiscard]] Event wait(std::chrono::milliseconds limit);
+  void read_status();
+  /// Throws Error{unavailable} when it was ended from outside.
+  [[nodiscard]] task::Failure died(const AskOptions& options);
+  [[nodiscard]] task::Failure stopped(task::FailureKind kind,
+                                      std::string what,
+                                      const AskOptions& options);
+  void grant(std::uint64_t bytes, const AskOptions& options, Fd& memory);
+  void kill() noexcept;
+
+  GuestChannels channels_;
+  sandbox::Cell cell_;
+  std::function<void()> release_;
+  CapturedStream standard_output_;
+  CapturedStream standard_error_;
+  std::optional<sandbox::Report> isolation_;
+  std::optional<guest::Ended> ended_;
+  bool status_closed_ = false;
+  bool killed_ = false;
+};
+
+}  // namespace drk::worker

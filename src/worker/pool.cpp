@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Warm guests, host users, control groups.
+#include "worker/pool.h"
+
+#include "drk/base/error.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+namespace drk::worker {
+
+namespace {
+
+// Far above what systems give out; a range per process, so that two workers never share a user.
+constexpr std::uint32_t kFirstUser = 1'000'000'000;
+constexpr std::uint32_t kUsersPerProcess = 256;
+
+bool operator==(const sandbox::Limits& a, const sandbox::Limits& b) {
+  return a.memory_bytes == b.memory_bytes && a.tmp_bytes == b.tmp_bytes &&
+         a.processes == b.processes && a.open_files == b.open_files;
+}
+
+}  // namespace
+
+GuestPool::GuestPool(const Options& options)
+    : options_(options), refiller_([this](const std::stop_token& stop) { refill(stop); }) {}
+
+GuestPool::~GuestPool() {
+  refiller_.request_stop();
+  refiller_.join();
+}
+
+void GuestPool::forget_dead_zygote() {
+  {
+    const std::lock_guard lock(zygote_mutex_);
+    if (!zygote_ || zygote_->is_alive()) return;
+    zygote_.reset();
+  }
+  const std::lock_guard lock(warm_mutex_);
+  warm_.clear();
+}
+
+std::shared_ptr<Zygote> GuestPool::zygote() {
+  forget_dead_zygote();
+  const std::lock_guard lock(zygote_mutex_);
+  if (!zygote_) zygote_ = std::make_shared<Zygote>(options_.python, options_.guest_dir);
+  return zygote_;
+}
+
+std::unique_ptr<GuestProcess> GuestPool::spawn(const sandbox::Limits& limits) {
+  sandbox::Cell cell;
+  cell.limits = limits;
+  if (::geteuid() == 0) {
+    const std::lock_guard lock(users_mutex_);
+    std::uint32_t user =
+        kFirstUser + static_cast<std::uint32_t>(::getpid()) % 8'000'000 * kUsersPerProcess;
+    while (users_.contains(user)) ++user;
+    users_.insert(user);
+    cell.host_user = user;
+  }
+  const auto give_back = [this](const sandbox::Cell& used) {
+    sandbox::CgroupRoot::remove(used.cgroup_dir);
+    if (!used.host_user) return;
+    const std::lock_guard lock(users_mutex_);
+    users_.erase(*used.host_user);
+  };
+  try {
+    cell.cgroup_dir = cgroups_.make(limits);
+    const std::shared_ptr<Zygote> source = zygote();
+    return std::make_unique<GuestProcess>(
+        source->spawn(cell), cell, [give_back, cell] { give_back(cell); });
+  } catch (const Error&) {
+    give_back(cell);
+    throw;
+  }
+}
+
+std::unique_ptr<GuestProcess> GuestPool::take(const sandbox::Limits& limits) {
+  forget_dead_zygote();
+  if (limits == sandbox::Limits{}) {
+    const std::lock_guard lock(warm_mutex_);
+    active_ = true;
+    if (!warm_.empty()) {
+      std::unique_ptr<GuestProcess> guest = std::move(warm_.back());
+      warm_.pop_back();
+      wanted_.notify_one();
+      return guest;
+    }
+  }
+  std::unique_ptr<GuestProcess> guest = spawn(limits);
+  wanted_.notify_one();
+  return guest;
+}
+
+void GuestPool::refill(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "drk-warm");
+  std::unique_lock lock(warm_mutex_);
+  for (;;) {
+    wanted_.wait(lock, stop, [&] { return active_ && warm_.size() < options_.warm_guests; });
+    if (stop.stop_requested()) return;
+    lock.unlock();
+    std::unique_ptr<GuestProcess> guest;
+    try {
+      guest = spawn(sandbox::Limits{});
+    } catch (const Error&) {  // the next take() meets the same trouble and reports it
+    }
+    lock.lock();
+    if (guest) {
+      warm_.push_back(std::move(guest));
+    } else {
+      active_ = false;
+    }
+  }
+}
+
+}  // namespace drk::worker

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reference guests and what is kept of their work.
+#include "worker/references.h"
+
+#include "drk/base/error.h"
+#include "drk/base/hash.h"
+#include "drk/base/random.h"
+
+#include <algorithm>
+
+namespace drk::worker {
+
+namespace {
+
+constexpr std::uint64_t kMaxCachedBytes = std::uint64_t{512} << 20;  // of one reference
+
+/// The seed for draws inside forward (dropout), from the seed of the inputs: splitmix64's
+/// finalizer.
+std::uint64_t forward_seed_of(std::uint64_t seed) noexcept {
+  seed = (seed ^ (seed >> 30U)) * 0xBF58476D1CE4E5B9ULL;
+  seed = (seed ^ (seed >> 27U)) * 0x94D049BB133111EBULL;
+  return (seed ^ (seed >> 31U)) >> 1U;
+}
+
+std::vector<std::uint64_t> secret_seeds(std::size_t count) {
+  std::vector<std::uint64_t> seeds(count);
+  for (std::uint64_t& seed : seeds) seed = secure_random(std::uint64_t{1} << 63U);
+  return seeds;
+}
+
+}  // namespace
+
+Reference::Reference(std::unique_ptr<GuestProcess> guest,
+                     std::uint64_t init_seed,
+                     std::vector<std::uint64_t> seeds)
+    : init_seed_(init_seed), seeds_(std::move(seeds)), guest_(std::move(guest)) {}
+
+GuestProcess::Outcome Reference::ask(const guest::Request& request,
+                                     std::span<const int> fds,
+                                     task::Stage stage,
+                                     double limit_s,
+                                     const std::stop_token& stop) {
+  AskOptions options;
+  options.stage = stage;
+  options.limit = std::chrono::duration<double>(limit_s);
+  options.stop = stop;
+  const bool was_usable = std::exchange(usable_, false);  // unless this comes back with an answer
+  GuestProcess::Outcome outcome = guest_->ask(request, fds, options);
+  usable_ = was_usable && std::holds_alternative<GuestProcess::Answer>(outcome);
+  return outcome;
+}
+
+std::optional<task::Failure> Reference::load(const task::Task& task, const std::stop_token& stop) {
+  const std::lock_guard lock(mutex_);
+  const Fd source = make_sealed_memory("reference", std::as_bytes(std::span(task.reference_code)));
+  const int fd = source.get();
+  auto outcome = ask(guest::LoadReference{task.entry_point, init_seed_},
+                     {&fd, 1},
+                     task::Stage::load,
+                     task.limits.load_s,
+                     stop);
+  if (auto* failure = std::get_if<task::Failure>(&outcome)) return std::move(*failure);
+  auto& answer = std::get<GuestProcess::Answer>(outcome);
+  auto& loaded = std::get<guest::Loaded>(answer.reply);
+  parameters_ = std::move(loaded.parameters);
+  init_inputs_ = seal_block(std::move(loaded.init_inputs), std::move(answer.memory));
+  return std::nullopt;
+}
+
+std::vector<std::uint64_t> Reference::draw_seeds(std::size_t count) {
+  std::vector<std::uint64_t> seeds = seeds_;
+  DRK_CHECK(count <= seeds.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    std::swap(seeds[i], seeds[i + secure_random(seeds.size() - i)]);
+  }
+  seeds.resize(count);
+  const std::lock_guard lock(mutex_);
+  ++uses_;
+  return seeds;
+}
+
+bool Reference::is_worn_out(std::uint32_t uses) const {
+  const std::lock_guard lock(mutex_);
+  return uses_ >= uses;
+}
+
+bool Reference::is_usable() const {
+  const std::lock_guard lock(mutex_);
+  return usable_;
+}
+
+Reference::TrialOutcome Reference::trial(std::uint64_t seed,
+                                         const task::Task& task,
+                                         const std::stop_token& stop) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = trials_.find(seed); known != trials_.end()) return known->second;
+  auto data = std::make_shared<TrialData>();
+  data->seed = seed;
+  data->forward_seed = forward_seed_of(seed);
+  const auto limit_s = task.limits.correctness_s;
+  auto made = ask(guest::MakeInputs{seed}, {}, task::Stage::correctness, limit_s, stop);
+  if (auto* failure = std::get_if<task::Failure>(&made)) return std::move(*failure);
+  auto& inputs = std::get<GuestProcess::Answer>(made);
+  data->inputs = seal_block(std::move(std::get<guest::InputsMade>(inputs.reply).inputs),
+                            std::move(inputs.memory));
+
+  guest::Call call;
+  call.inputs = data->inputs.bundle;
+  call.forward_seed = data->forward_seed;
+  call.max_output_bytes = AskOptions{}.max_block_bytes;
+  const WritableCopy copy = copy_memory(data->inputs);
+  const int fd = copy.memory.get();
+  auto called = ask(call, {&fd, 1}, task::Stage::correctness, limit_s, stop);
+  if (auto* failure = std::get_if<task::Failure>(&called)) return std::move(*failure);
+  auto& answer = std::get<GuestProcess::Answer>(called);
+  auto& output = std::get<guest::Called>(answer.reply);
+  if (output.bad_leaf) {
+    task::Failure failure;
+    failure.stage = task::Stage::correctness;
+    failure.kind = task::FailureKind::call_error;
+    failure.what = "the reference's " + output.bad_leaf->path + " is " + output.bad_leaf->what;
+    return failure;
+  }
+  data->expected = seal_block(std::move(output.output), std::move(answer.memory));
+  const std::uint64_t bytes = data->inputs.bundle.block_bytes + data->expected.bundle.block_bytes;
+  if (cached_bytes_ + bytes <= kMaxCachedBytes) {
+    cached_bytes_ += bytes;
+    trials_[seed] = data;
+  }
+  return std::shared_ptr<const TrialData>(std::move(data));
+}
+
+Reference::TimesOutcome Reference::times_us(const task::Task& task,
+                                            std::uint32_t calls,
+                                            const std::stop_token& stop) {
+  auto data = trial(seeds_.front(), task, stop);
+  if (auto* failure = std::get_if<task::Failure>(&data)) return std::move(*failure);
+  const TrialData& trial_data = *std::get<std::shared_ptr<const TrialData>>(data);
+  const std::lock_guard lock(mutex_);
+  if (const auto known = times_us_.find(calls); known != times_us_.end()) return known->second;
+  guest::Call call;
+  call.inputs = trial_data.inputs.bundle;
+  call.forward_seed = trial_data.forward_seed;
+  call.calls = calls;
+  call.min_calls = std::min(calls, 3U);
+  call.budget_s = task.limits.timing_budget_s;
+  call.want_output = false;
+  const WritableCopy copy = copy_memory(trial_data.inputs);
+  const int fd = copy.memory.get();
+  auto called = ask(call, {&fd, 1}, task::Stage::time, task.limits.time_s, stop);
+  if (auto* failure = std::get_if<task::Failure>(&called)) return std::move(*failure);
+  auto& answer = std::get<GuestProcess::Answer>(called);
+  return times_us_[calls] = std::move(std::get<guest::Called>(answer.reply).call_us);
+}
+
+References::Outcome References::load_fresh(const task::Task& task,
+                                           std::uint64_t init_seed,
+                                           std::vector<std::uint64_t> seeds,
+                                           const std::stop_token& stop) {
+  sandbox::Limits limits;
+  limits.memory_bytes = task.limits.memory_bytes;
+  limits.tmp_bytes = task.limits.tmp_bytes;
+  auto reference = std::make_shared<Reference>(pool_.take(limits), init_seed, std::move(seeds));
+  if (auto failure = reference->load(task, stop)) return std::move(*failure);
+  return reference;
+}
+
+References::Outcome References::acquire(const task::Task& task, const std::stop_token& stop) {
+  const std::string key = sha256_hex(task.entry_point + '\0' + task.reference_code);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.key == key; });
+    if (found != kept_.end()) {
+      if (found->reference->is_usable() &&
+          !found->reference->is_worn_out(options_.seed_pool_uses)) {
+        kept_.splice(kept_.begin(), kept_, found);
+        return kept_.front().reference;
+      }
+      kept_.erase(found);
+    }
+  }
+  // Two evaluations of one new problem may both load it: the later one's is kept. Loading under the
+  // lock would hold up evaluations of other problems.
+  Outcome loaded = load_fresh(
+      task, secure_random(std::uint64_t{1} << 63U), secret_seeds(options_.seed_pool), stop);
+  if (const auto* reference = std::get_if<std::shared_ptr<Reference>>(&loaded)) {
+    const std::lock_guard lock(mutex_);
+    kept_.push_front({key, *reference});
+    if (kept_.size() > options_.kept_references) kept_.pop_back();
+  }
+  return loaded;
+}
+
+}  // namespace drk::worker

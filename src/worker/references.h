@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// References: each loaded once in a guest of its own, its inputs, outputs and times kept.
+#pragma once
+
+#include "worker/memory.h"
+#include "worker/pool.h"
+
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace drk::worker {
+
+/// One trial's inputs and what the reference makes of them. Immutable, shared by the cache and by
+/// the evaluations that are using it.
+struct TrialData {
+  std::uint64_t seed = 0;
+  std::uint64_t forward_seed = 0;
+  Block inputs;
+  Block expected;
+};
+
+/// A loaded reference. Thread-safe: its guest does one thing at a time.
+class Reference {
+ public:
+  Reference(std::unique_ptr<GuestProcess> guest,
+            std::uint64_t init_seed,
+            std::vector<std::uint64_t> seeds);
+
+  /// Loads the problem. A failure is the problem's; the object is then of no use.
+  [[nodiscard]] std::optional<task::Failure> load(const task::Task& task,
+                                                  const std::stop_token& stop);
+
+  [[nodiscard]] std::uint64_t init_seed() const noexcept { return init_seed_; }
+  [[nodiscard]] const std::vector<std::string>& parameters() const noexcept { return parameters_; }
+  [[nodiscard]] const Block& init_inputs() const noexcept { return init_inputs_; }
+  /// `count` different seeds of the pool, in random order. `count` is at most its size.
+  [[nodiscard]] std::vector<std::uint64_t> draw_seeds(std::size_t count);
+  /// True once the pool has served so many candidates that it should be drawn anew.
+  [[nodiscard]] bool is_worn_out(std::uint32_t uses) const;
+
+  using TrialOutcome = std::variant<std::shared_ptr<const TrialData>, task::Failure>;
+  /// From the cache, or made now.
+  [[nodiscard]] TrialOutcome trial(std::uint64_t seed,
+                                   const task::Task& task,
+                                   const std::stop_token& stop);
+  using TimesOutcome = std::variant<std::vector<double>, task::Failure>;
+  /// Host times of timed calls, in microseconds; from the cache, or measured now.
+  [[nodiscard]] TimesOutcome times_us(const task::Task& task,
+                                      std::uint32_t calls,
+                                      const std::stop_token& stop);
+  /// False when its guest has died.
+  [[nodiscard]] bool is_usable() const;
+
+ private:
+  [[nodiscard]] GuestProcess::Outcome ask(const guest::Request& request,
+                                          std::span<const int> fds,
+                                          task::Stage stage,
+                                          double limit_s,
+                                          const std::stop_token& stop);
+
+  const std::uint64_t init_seed_;
+  const std::vector<std::uint64_t> seeds_;
+  // Constant once load() has returned:
+  std::vector<std::string> parameters_;
+  Block init_inputs_;
+
+  mutable std::mutex mutex_;  ///< Guards all below.
+  std::unique_ptr<GuestProcess> guest_;
+  bool usable_ = true;
+  std::uint32_t uses_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<const TrialData>> trials_;
+  std::uint64_t cached_bytes_ = 0;
+  std::map<std::uint32_t, std::vector<double>> times_us_;  ///< By number of calls asked for.
+};
+
+/// The references in use and the last few used, by content. Thread-safe.
+class References {
+ public:
+  References(const Options& options, GuestPool& pool) : options_(options), pool_(pool) {}
+
+  using Outcome = std::variant<std::shared_ptr<Reference>, task::Failure>;
+  /// The loaded reference of a task: a kept one, or loaded now.
+  [[nodiscard]] Outcome acquire(const task::Task& task, const std::stop_token& stop);
+  /// One of its own with given seeds, for a replay.
+  [[nodiscard]] Outcome load_fresh(const task::Task& task,
+                                   std::uint64_t init_seed,
+                                   std::vector<std::uint64_t> seeds,
+                                   const std::stop_token& stop);
+
+ private:
+  const Options& options_;
+  GuestPool& pool_;
+  std::mutex mutex_;
+  struct Kept {
+    std::string key;
+    std::shared_ptr<Reference> reference;
+  };
+  std::list<Kept> kept_;  ///< Most recently used first.
+};
+
+}  // namespace drk::worker

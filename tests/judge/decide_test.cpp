@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// From observations to verdicts: every kind of failure, every finding, every precedence.
+#include "drk/base/json.h"
+#include "drk/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace drk::judge {
+namespace {
+
+using task::Failure;
+using task::FailureKind;
+using task::Fault;
+using task::Mismatch;
+using task::MismatchKind;
+using task::Mode;
+using task::Observations;
+using task::Ownership;
+using task::Reason;
+using task::Severity;
+using task::Stage;
+using task::Task;
+using task::Trial;
+using task::Verdict;
+
+Trial good_trial() {
+  Trial trial;
+  trial.seed = 424242;
+  trial.kernels = {{"add_kernel", "candidate.py", 9, true, 4}};
+  return trial;
+}
+
+struct Dropped {
+  std::uint64_t launches = 0;
+  bool still_right = false;
+  bool call_failed = false;
+};
+
+task::Contribution contribution(const Dropped& dropped) {
+  task::Contribution result;
+  result.dropped_launches = dropped.launches;
+  result.output_still_right = dropped.still_right;
+  if (dropped.still_right) result.memory = "zeros";
+  result.call_failed = dropped.call_failed;
+  return result;
+}
+
+/// An honest run in the interpreter: five right trials, kernels that matter, times.
+Observations honest() {
+  Observations seen;
+  seen.trials.assign(5, good_trial());
+  seen.contribution = contribution({.launches = 4});
+  seen.candidate_us = {30, 10, 20};
+  seen.reference_us = {40, 60, 50};
+  seen.process = task::ProcessReport{};
+  return seen;
+}
+
+Mismatch mismatch(MismatchKind kind) {
+  Mismatch result;
+  result.kind = kind;
+  result.path = "output";
+  result.expected = "1";
+  result.got = "2";
+  return result;
+}
+
+Failure failure(FailureKind kind) {
+  Failure result;
+  result.kind = kind;
+  result.stage = Stage::correctness;
+  result.what = "it broke";
+  return result;
+}
+
+/// "outcome/fault: reason(severity) ..."
+std::string summary(const Verdict& verdict) {
+  std::string text = outcome_kind(verdict);
+  if (const auto* rejected = std::get_if<task::Rejected>(&verdict.outcome)) {
+    text += std::string("[") + json::name_of(rejected->reason) + "]";
+  }
+  text += std::string("/") + (verdict.fault ? json::name_of(*verdict.fault) : "none") + ":";
+  for (const task::Finding& finding : verdict.findings) {
+    text += std::string(" ") + json::name_of(finding.reason);
+    if (finding.severity != Severity::reject) {
+      text += std::string("(") + json::name_of(finding.severity) + ")";
+    }
+  }
+  return text;
+}
+
+std::string decide_text(const Observations& seen, Ownership ownership = Ownership::mixed) {
+  Task task;
+  task.policy.ownership = ownership;
+  return summary(decide(seen, task));
+}
+
+TEST(Decide, AcceptsAnHonestRun) {
+  for (const Ownership ownership : {Ownership::mixed, Ownership::strict, Ownership::free}) {
+    EXPECT_EQ(decide_text(honest(), ownership), "accepted/none:");
+  }
+}
+
+TEST(Decide, ClaimsNoSpeedInTheInterpreter) {
+  const Verdict verdict = decide(honest(), Task{});
+  const auto& accepted = std::get<task::Accepted>(verdict.outcome);
+  EXPECT_EQ(accepted.timing->median_us, 20);
+  EXPECT_EQ(accepted.timing->clock, "host");
+  EXPECT_EQ(accepted.reference_timing->median_us, 50);
+  EXPECT_FALSE(accepted.speedup.has_value());
+  EXPECT_FALSE(accepted.coverage.has_value());
+}
+
+TEST(Decide, DividesMediansOnAGpu) {
+  Observations seen = honest();
+  seen.mode = Mode::gpu;
+  const Verdict verdict = decide(seen, Task{});
+  const auto& accepted = std::get<task::Accepted>(verdict.outcome);
+  EXPECT_EQ(accepted.timing->clock, "device");
+  EXPECT_EQ(accepted.speedup, 2.5);
+  seen.reference_us.clear();
+  EXPECT_FALSE(std::get<task::Accepted>(decide(seen, Task{}).outcome).speedup.has_value());
+}
+
+TEST(Decide, HasNoTimesWhereNoneWereAskedFor) {
+  Observations seen = honest();
+  seen.candidate_us.clear();
+  seen.reference_us.clear();
+  const Verdict verdict = decide(seen, Task{});
+  EXPECT_FALSE(std::get<task::Accepted>(verdict.outcome).timing.has_value());
+}
+
+TEST(Decide, KnowsEveryFailureOfACandidate) {
+  const struct {
+    FailureKind kind;
+    const char* verdict;
+  } cases[] = {
+      {FailureKind::syntax_error, "compile_failed/candidate:"},
+      {FailureKind::import_error, "compile_failed/candidate:"},
+      {FailureKind::load_error, "compile_failed/candidate:"},
+      {FailureKind::no_entry_point, "compile_failed/candidate:"},
+      {FailureKind::construct_error, "compile_failed/candidate:"},
+      {FailureKind::compile_error, "compile_failed/candidate:"},
+      {FailureKind::inputs_error, "runtime_failed/candidate: crash"},
+      {FailureKind::call_error, "runtime_failed/candidate: crash"},
+      {FailureKind::needs_gpu, "undecided/infra:"},
+      {FailureKind::out_of_memory, "resource_exhausted/candidate:"},
+      {FailureKind::died, "crashed/candidate: crash"},
+      {FailureKind::timed_out, "timed_out/candidate: timeout"},
+      {FailureKind::output_flood, "resource_exhausted/candidate:"},
+      {FailureKind::protocol_error, "rejected[io_tamper]/none: io_tamper"},
+  };
+  EXPECT_EQ(std::size(cases), static_cast<std::size_t>(FailureKind::protocol_error) + 1);
+  for (const auto& c : cases) {
+    Observations seen;
+    seen.candidate_failure = failure(c.kind);
+    EXPECT_EQ(decide_text(seen), c.verdict) << json::name_of(c.kind);
+  }
+}
+
+TEST(Decide, NeverBlamesACandidateForItsReference) {
+  boost::mp11::mp_for_each<boost::describe::describe_enumerators<FailureKind>>([](auto kind) {
+    Observations seen;
+    seen.reference_failure = failure(kind.value);
+    const bool ours =
+        kind.value == FailureKind::needs_gpu || kind.value == FailureKind::protocol_error;
+    EXPECT_EQ(decide_text(seen), ours ? "undecided/infra:" : "invalid/task:") << kind.name;
+  });
+}
+
+TEST(Decide, KeepsTheFailureInTheOutcome) {
+  Observations seen;
+  seen.candidate_failure = failure(FailureKind::died);
+  const Verdict crashed = decide(seen, Task{});
+  EXPECT_EQ(std::get<task::Crashed>(crashed.outcome).failure.what, "it broke");
+  EXPECT_EQ(crashed.findings[0].evidence, "it broke");
+  seen.reference_failure = failure(FailureKind::call_error);
+  const Verdict invalid = decide(seen, Task{});
+  EXPECT_EQ(std::get<task::Invalid>(invalid.outcome).what, "the reference fails: it broke");
+  EXPECT_EQ(std::get<task::Invalid>(invalid.outcome).failure->kind, FailureKind::call_error);
+  seen.reference_failure = failure(FailureKind::needs_gpu);
+  const Verdict undecided = decide(seen, Task{});
+  EXPECT_EQ(std::get<task::Undecided>(undecided.outcome).what,
+            "the reference needs a GPU: it broke");
+}
+
+TEST(Decide, GoesByPrecedence) {
+  Observations seen = honest();
+  seen.trials[0].comparison.mismatch = mismatch(MismatchKind::value);
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output");
+  seen.trials[0].mutated_inputs = {"inputs[0]"};
+  EXPECT_EQ(decide_text(seen), "rejected[input_mutation]/none: wrong_output input_mutation");
+  seen.candidate_failure = failure(FailureKind::died);
+  EXPECT_EQ(decide_text(seen), "crashed/candidate: crash wrong_output input_mutation");
+  seen.reference_failure = failure(FailureKind::timed_out);
+  EXPECT_EQ(decide_text(seen), "invalid/task:");
+  seen.invalidity = task::Invalidity{true, "candidate: NUL byte in line 3"};
+  EXPECT_EQ(decide_text(seen), "invalid/candidate:");
+  seen.invalidity->in_candidate = false;
+  EXPECT_EQ(decide_text(seen), "invalid/task:");
+  EXPECT_EQ(std::get<task::Invalid>(decide(seen, Task{}).outcome).what,
+            "candidate: NUL byte in line 3");
+}
+
+TEST(Decide, KeepsWhatWasSeenBeforeAFailure) {
+  Observations seen;
+  seen.candidate_failure = failure(FailureKind::load_error);
+  seen.process = task::ProcessReport{0, 0, 0, {{"execve", 1}}};
+  EXPECT_EQ(decide_text(seen), "compile_failed/candidate: process_tamper");
+  seen.candidate_failure = failure(FailureKind::needs_gpu);
+  EXPECT_EQ(decide_text(seen), "undecided/infra:") << "a reward must not hang on it";
+}
+
+TEST(Decide, CountsTrialsAndKeepsTheFirstMismatch) {
+  Observations seen = honest();
+  seen.trials[1].comparison.mismatch = mismatch(MismatchKind::shape);
+  seen.trials[3].comparison.mismatch = mismatch(MismatchKind::value);
+  const Verdict verdict = decide(seen, Task{});
+  const auto& wrong = std::get<task::WrongOutput>(verdict.outcome);
+  EXPECT_EQ(wrong.mismatch.kind, MismatchKind::shape);
+  EXPECT_EQ(wrong.trials_passed, 3U);
+  EXPECT_EQ(wrong.trials_run, 5U);
+  EXPECT_EQ(verdict.findings[0].evidence,
+            "2 of 5 trials; trial 2: output: expected shape 1, got 2");
+}
+
+TEST(Decide, FindsEveryKindOfMismatchWrongButASubclass) {
+  boost::mp11::mp_for_each<boost::describe::describe_enumerators<MismatchKind>>([](auto kind) {
+    Observations seen = honest();
+    seen.trials[4].comparison.mismatch = mismatch(kind.value);
+    EXPECT_EQ(decide_text(seen),
+              kind.value == MismatchKind::subclass ? "rejected[lazy_output]/none: lazy_output"
+                                                   : "wrong_output/none: wrong_output")
+        << kind.name;
+  });
+}
+
+TEST(Decide, ALazyOutputOutranksAWrongOne) {
+  Observations seen = honest();
+  seen.trials[0].comparison.mismatch = mismatch(MismatchKind::value);
+  seen.trials[1].comparison.mismatch = mismatch(MismatchKind::subclass);
+  EXPECT_EQ(decide_text(seen), "rejected[lazy_output]/none: wrong_output lazy_output");
+}
+
+TEST(Decide, OnlySomeCheatingOutranksWrongOutput) {
+  const struct {
+    std::function<void(Observations&)> cheat;
+    const char* verdict;
+  } cases[] = {
+      {[](Observations& s) { s.trials[0].mutated_inputs = {"inputs[0]"}; },
+       "rejected[input_mutation]/none: wrong_output input_mutation"},
+      {[](Observations& s) { s.process->processes_left = 1; },
+       "rejected[process_tamper]/none: wrong_output process_tamper"},
+      {[](Observations& s) {
+         s.process->refusals = {{"ioctl(TIOCSTI)", 1}};
+       },
+       "rejected[io_tamper]/none: wrong_output io_tamper"},
+      {[](Observations& s) {
+         s.process->refusals = {{"socket(AF_INET)", 1}};
+       },
+       "wrong_output/none: wrong_output network_escape"},
+      {[](Observations& s) {
+         s.process->refusals = {{"mount", 1}};
+       },
+       "wrong_output/none: wrong_output filesystem_escape"},
+      {[](Observations& s) { s.contribution->output_still_right = true; },
+       "wrong_output/none: wrong_output decoy_kernel"},
+      {[](Observations& s) {
+         for (Trial& trial : s.trials) trial.kernels.clear();
+       },
+       "wrong_output/none: wrong_output no_candidate_kernel"},
+  };
+  for (const auto& c : cases) {
+    Observations seen = honest();
+    seen.trials[2].comparison.mismatch = mismatch(MismatchKind::value);
+    c.cheat(seen);
+    EXPECT_EQ(decide_text(seen), c.verdict);
+  }
+}
+
+TEST(Decide, RejectsByTheFirstFindingWhereTheOutputIsRight) {
+  Observations seen = honest();
+  seen.process->refusals = {{"socket(AF_UNIX)", 2}, {"socket(AF_INET)", 1}, {"ptrace", 1}};
+  EXPECT_EQ(decide_text(seen),
+            "rejected[process_tamper]/none: network_escape(note) network_escape process_tamper");
+  seen.process->refusals.pop_back();
+  EXPECT_EQ(decide_text(seen),
+            "rejected[network_escape]/none: network_escape(note) network_escape");
+  seen.process->refusals.pop_back();
+  EXPECT_EQ(decide_text(seen), "accepted/none: network_escape(note)");
+}
+
+TEST(Decide, WantsAKernelOfItsOwnInSomeTrial) {
+  Observations seen = honest();
+  for (std::size_t i = 0; i < 4; ++i) seen.trials[i].kernels.clear();
+  EXPECT_EQ(decide_text(seen), "accepted/none:") << "one trial launched one";
+  seen.trials[4].kernels[0].count = 0;
+  EXPECT_EQ(decide_text(seen),
+            "rejected[no_candidate_kernel]/none: no_candidate_kernel torch_fallback");
+  seen.trials[4].kernels[0] = {"library_kernel", "site-packages/x.py", 1, false, 3};
+  EXPECT_EQ(decide_text(seen), "rejected[no_candidate_kernel]/none: no_candidate_kernel")
+      << "somebody else's kernel ran, not torch alone";
+  EXPECT_EQ(decide_text(seen, Ownership::strict),
+            "rejected[no_candidate_kernel]/none: no_candidate_kernel");
+  EXPECT_EQ(decide_text(seen, Ownership::free), "accepted/none:");
+}
+
+TEST(Decide, KnowsADecoyByTheOutputThatDoesNotNeedIt) {
+  const struct {
+    Dropped dropped;
+    const char* verdict = nullptr;
+  } cases[] = {
+      {{.launches = 4, .still_right = true}, "rejected[decoy_kernel]/none: decoy_kernel"},
+      {{.launches = 4}, "accepted/none:"},
+      {{.launches = 0, .still_right = true}, "accepted/none:"},  // nothing was dropped
+      {{.launches = 4, .call_failed = true}, "accepted/none:"},  // it raised: the kernels mattered
+      // Raised in one call, right in the other.
+      {{.launches = 4, .still_right = true, .call_failed = true},
+       "rejected[decoy_kernel]/none: decoy_kernel"},
+  };
+  for (const auto& c : cases) {
+    Observations seen = honest();
+    seen.contribution = contribution(c.dropped);
+    EXPECT_EQ(decide_text(seen), c.verdict);
+  }
+  Observations decoy = honest();
+  decoy.contribution = contribution({.launches = 4, .still_right = true});
+  EXPECT_EQ(decide(decoy, Task{}).findings[0].evidence,
+            "4 launches of its own kernels were dropped and the output was right all the same "
+            "with new memory full of zeros");
+  EXPECT_EQ(decide_text(decoy, Ownership::strict), "rejected[decoy_kernel]/none: decoy_kernel");
+  EXPECT_EQ(decide_text(decoy, Ownership::free), "accepted/none: decoy_kernel(note)");
+}
+
+TEST(Decide, DoesNotJudgeParameterDifferences) {
+  Observations seen = honest();
+  seen.parameter_differences = {"weight is missing"};
+  EXPECT_EQ(decide_text(seen), "accepted/none:");
+}
+
+TEST(Decide, CannotDecideWithoutATrial) {
+  EXPECT_EQ(decide_text(Observations{}), "undecided/infra:");
+  Observations seen = honest();
+  seen.trials.clear();
+  EXPECT_EQ(decide_text(seen), "undecided/infra:");
+}
+
+TEST(Decide, EvidenceNamesNoSeed) {
+  Observations seen = honest();
+  seen.trials[0].comparison.mismatch = mismatch(MismatchKind::value);
+  seen.trials[0].mutated_inputs = {"inputs[0]", "inputs[1]"};
+  const Verdict verdict = decide(seen, Task{});
+  EXPECT_EQ(verdict.findings[1].evidence, "trial 1: the call wrote to inputs[0], inputs[1]");
+  for (const task::Finding& finding : verdict.findings) {
+    EXPECT_EQ(finding.evidence.find("424242"), std::string::npos) << finding.evidence;
+  }
+}
+
+TEST(Decide, IsDeterministic) {
+  Observations seen = honest();
+  seen.process->refusals = {{"mount", 2}};
+  EXPECT_EQ(json::dump(json::to_json(decide(seen, Task{}))),
+            json::dump(json::to_json(decide(seen, Task{}))));
+}
+
+}  // namespace
+}  // namespace drk::judge

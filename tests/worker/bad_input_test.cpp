@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code that cannot be judged, or judged to be bad, and what the verdict says about it.
+#include "worker/fixture.h"
+
+#include <algorithm>
+
+namespace drk::worker::test {
+namespace {
+
+using BadInput = WorkerTest;
+
+struct Case {
+  const char* name;
+  std::string reference;
+  std::string candidate;
+  const char* outcome;
+  std::optional<task::Fault> fault;
+  std::optional<std::uint32_t> line;  ///< Of the judged code.
+  const char* says;                   ///< Part of the verdict's JSON.
+};
+
+std::string reference_with(const std::string& from, const std::string& to) {
+  std::string text = kReluReference;
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+std::vector<Case> cases() {
+  const std::string relu = kReluReference;
+  const auto candidate = task::Fault::candidate;
+  const auto problem = task::Fault::task;
+  return {
+      {"syntax error",
+       relu,
+       "import torch\n\nclass ModelNew(:\n    pass\n",
+       "compile_failed",
+       candidate,
+       3,
+       "syntax_error"},
+      {"missing class",
+       relu,
+       "import torch\nx = 1\n",
+       "compile_failed",
+       candidate,
+       {},
+       "defines no class ModelNew"},
+      {"entry point that is no class",
+       relu,
+       "import torch\nModelNew = 3\n",
+       "compile_failed",
+       candidate,
+       {},
+       "not a class but an object of type int"},
+      {"entry point that is a function",
+       relu,
+       "import torch\ndef ModelNew():\n    return 1\n",
+       "compile_failed",
+       candidate,
+       {},
+       "not a class"},
+      {"import that does not exist",
+       relu,
+       "import torch\nimport no_such_module_xyz\n",
+       "compile_failed",
+       candidate,
+       2,
+       "import_error"},
+      {"raises while imported",
+       relu,
+       "import torch\nraise ValueError('boom')\n",
+       "compile_failed",
+       candidate,
+       2,
+       "boom"},
+      {"deep recursion at import",
+       relu,
+       "def f(n):\n    return f(n + 1)\nf(0)\n",
+       "compile_failed",
+       candidate,
+       2,
+       "RecursionError"},
+      {"deletes its class",
+       relu,
+       candidate_with("return x") + "\ndel ModelNew\n",
+       "compile_failed",
+       candidate,
+       {},
+       "defines no class"},
+      {"constructor raises",
+       relu,
+       "import torch.nn as nn\nclass ModelNew(nn.Module):\n    def __init__(self):\n        raise "
+       "KeyError('k')\n",
+       "compile_failed",
+       candidate,
+       4,
+       "construct_error"},
+      {"sys.exit at import",
+       relu,
+       "import sys\nsys.exit(0)\n",
+       "compile_failed",
+       candidate,
+       2,
+       "SystemExit"},
+      {"forward raises",
+       relu,
+       candidate_with("raise ValueError('wrong turn')"),
+       "runtime_failed",
+       candidate,
+       7,
+       "wrong turn"},
+      {"forward takes too few arguments",
+       relu,
+       "import torch.nn as nn\nclass ModelNew(nn.Module):\n    def forward(self):\n        return "
+       "1\n",
+       "runtime_failed",
+       candidate,
+       {},
+       "TypeError"},
+      {"NUL byte",
+       relu,
+       std::string("import torch\nx = 1\n\0\n", 20),
+       "invalid",
+       candidate,
+       {},
+       "NUL byte in line 3"},
+      {"invalid UTF-8", relu, "import torch\nx = '\xff\xfe'\n", "invalid", candidate, {}, "line 2"},
+      {"200 KB of code",
+       relu,
+       "x = 1\n" + std::string(200'000, '#'),
+       "invalid",
+       candidate,
+       {},
+       "100000"},
+      {"get_inputs raises",
+       reference_with("return [torch.randn(64, 33)]", "raise OSError('no data')"),
+       kReluCandidate,
+       "invalid",
+       problem,
+       10,
+       "no data"},
+      {"get_inputs missing",
+       reference_with("def get_inputs", "def get_other"),
+       kReluCandidate,
+       "invalid",
+       problem,
+       {},
+       "get_inputs"},
+      {"get_inputs returns a tensor",
+       reference_with("return [torch.randn(64, 33)]", "return torch.randn(2)"),
+       kReluCandidate,
+       "invalid",
+       problem,
+       {},
+       "must return a list"},
+      {"reference forward raises",
+       reference_with("return torch.relu(x)", "return undefined_name"),
+       kReluCandidate,
+       "invalid",
+       problem,
+       7,
+       "NameError"},
+      {"reference does not parse",
+       "def (:\n  broken here\n",
+       kReluCandidate,
+       "invalid",
+       problem,
+       1,
+       "syntax"},
+      {"reference dies",
+       reference_with("return torch.relu(x)", "import os; os.abort()"),
+       kReluCandidate,
+       "invalid",
+       problem,
+       {},
+       "SIGABRT"},
+  };
+}
+
+TEST_F(BadInput, GetsAVerdictThatNamesTheTrouble) {
+  for (const Case& c : cases()) {
+    const task::Result result = evaluator().evaluate(make_task(c.reference, c.candidate));
+    EXPECT_EQ(kind_of(result), c.outcome) << c.name << ": " << text_of(result);
+    EXPECT_EQ(result.verdict.fault, c.fault) << c.name;
+    const std::string text = text_of(result);
+    EXPECT_NE(text.find(c.says), std::string::npos) << c.name << ": " << text;
+    if (c.line) {
+      EXPECT_NE(text.find("\"line\":" + std::to_string(*c.line)), std::string::npos)
+          << c.name << ": " << text;
+    }
+  }
+}
+
+TEST_F(BadInput, AnExceptionInDelChangesNothing) {
+  std::string code = kReluCandidate;
+  code += "    def __del__(self):\n        raise ValueError('in del')\n";
+  code += "\nclass Noisy:\n    def __del__(self):\n        raise ValueError('in del')\nNoisy()\n";
+  const task::Result result = evaluator().evaluate(make_task(kReluReference, code));
+  EXPECT_EQ(kind_of(result), "accepted") << text_of(result);
+}
+
+TEST_F(BadInput, AnErrorWhoseTextCannotBePrintedIsStillAnError) {
+  const std::string code = candidate_with("raise Odd()",
+                                          "class Odd(Exception):\n    def __str__(self):\n"
+                                          "        raise RuntimeError('no text')\n");
+  const task::Result result = evaluator().evaluate(make_task(kReluReference, code));
+  EXPECT_EQ(kind_of(result), "runtime_failed") << text_of(result);
+}
+
+TEST_F(BadInput, WhatTheInterpreterCannotRunIsNobodysFault) {
+  const std::string two_configs = R"(
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])
+@triton.jit
+def k(x_ptr, n, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BLOCK), 0.0)
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        k[(1,)](y, y.numel())
+        return y
+)";
+  for (const std::string& code : {two_configs, candidate_with("return torch.relu(x.cuda())")}) {
+    const task::Result result = evaluator().evaluate(make_task(kReluReference, code));
+    EXPECT_EQ(kind_of(result), "undecided") << text_of(result);
+    EXPECT_EQ(result.verdict.fault, task::Fault::infra);
+  }
+}
+
+}  // namespace
+}  // namespace drk::worker::test
