@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE_FOLDERS = ("apps", "bench", "src", "tests")
+SOURCE_FOLDERS = ("apps", "bench", "src")
 CLANG_TIDY = "clang-tidy-14"
 FILE_TIMEOUT_S = 600
 CACHE_KEEP_S = 60 * 24 * 3600

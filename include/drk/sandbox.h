@@ -107,9 +107,10 @@ struct Clone {
 /// Called by the new process: builds its mount view, drops everything it does not need, sets
 /// limits, installs the filter. On return the process is the init of a closed cell.
 struct Entered {
-  Report report;        ///< All features.
-  std::string scratch;  ///< The only folder it can write to.
-  Fd refusals;          ///< seccomp listener; invalid when refusals cannot be observed.
+  Report report;              ///< All features.
+  std::string scratch;        ///< The only folder it can write to.
+  bool owns_scratch = false;  ///< It lies among everybody's files: remove it at the end.
+  Fd refusals;                ///< seccomp listener; invalid when refusals cannot be observed.
 };
 [[nodiscard]] Entered enter(const Plan& plan, const Cell& cell, Report report);
 
@@ -122,13 +123,12 @@ struct Entered {
 /// Control group of the worker, where version 2 carries memory and pids; guests get one each.
 class CgroupRoot {
  public:
-  /// Empty `path()` when there is none that we may use; `why_not()` then says why.
+  /// Empty `path()` when there is none that we may use; rlimits serve instead.
   CgroupRoot();
   CgroupRoot(const CgroupRoot&) = delete;
   CgroupRoot& operator=(const CgroupRoot&) = delete;
   ~CgroupRoot();
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  [[nodiscard]] const std::string& why_not() const noexcept { return why_not_; }
   /// Makes the group of one guest and sets its limits; returns its folder.
   [[nodiscard]] std::string make(const Limits& limits) const;
   /// True when the kernel killed a process of the group for want of memory.
@@ -137,7 +137,6 @@ class CgroupRoot {
 
  private:
   std::string path_;
-  std::string why_not_;
 };
 
 }  // namespace drk::sandbox

@@ -123,6 +123,10 @@ void fail_choice(const std::string& path,
               fmt::format("{}: \"{}\" is not one of {}", path, got, fmt::join(choices, ", ")));
 }
 
+std::string member(const std::string& path, std::string_view name) {
+  return fmt::format("{}.{}", path, name);
+}
+
 Value from_double(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <dirent.h>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <poll.h>
@@ -72,6 +73,10 @@ class Supervisor {
     // With the cell's last process gone the listener has nobody left to speak for.
     report();
     end_others();
+    std::error_code error;  // of no use to anybody now
+    if (!supervised_.scratch_to_remove.empty()) {
+      std::filesystem::remove_all(supervised_.scratch_to_remove, error);
+    }
   }
 
  private:

@@ -9,6 +9,7 @@
 
 #include "drk/base/fd.h"
 
+#include <string>
 #include <sys/types.h>
 
 namespace drk::guest {
@@ -18,6 +19,7 @@ struct Supervised {
   Fd status;                       ///< Where Ended goes.
   Fd refusals;                     ///< seccomp listener, or invalid.
   bool is_namespace_init = false;  ///< /proc shows this cell alone.
+  std::string scratch_to_remove;   ///< Empty where it goes with the mount view.
 };
 
 /// Waits for the guest's end, reports it, ends everything in the cell, exits. Uses no Python.

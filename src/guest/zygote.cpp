@@ -115,7 +115,11 @@ class Zygote {
       fds.control.reset();
       fds.standard_output.reset();
       fds.standard_error.reset();
-      supervise({guest, std::move(fds.status), std::move(entered.refusals), ::getpid() == 1});
+      supervise({guest,
+                 std::move(fds.status),
+                 std::move(entered.refusals),
+                 ::getpid() == 1,
+                 entered.owns_scratch ? entered.scratch : ""});
     } catch (const std::exception& error) {
       fmt::print(stderr, "init: {}\n", error.what());
       ::_exit(72);

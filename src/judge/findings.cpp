@@ -98,10 +98,19 @@ void find_ownership(const Observations& seen, Findings& out) {
 
 // Right once is enough, also when another such call raised: a decoy could look at the memory that
 // its kernel left alone and raise on purpose.
+bool launched_own_kernel(const Observations& seen) {
+  return std::any_of(seen.trials.begin(), seen.trials.end(), [](const task::Trial& trial) {
+    return std::any_of(
+        trial.kernels.begin(), trial.kernels.end(), [](const auto& kernel) { return kernel.own; });
+  });
+}
+
 void find_decoy(const Observations& seen, Findings& out) {
   const auto& contribution = seen.contribution;
   if (!contribution || !contribution->output_still_right) return;
-  if (contribution->dropped_launches == 0) return;
+  // None launched in this call, and right: the launches of other calls did not matter either. Where
+  // no call launched any, that is a finding of its own.
+  if (contribution->dropped_launches == 0 && !launched_own_kernel(seen)) return;
   const std::string memory =
       contribution->memory.empty() ? "" : " with new memory full of " + contribution->memory;
   out.add(Reason::decoy_kernel,

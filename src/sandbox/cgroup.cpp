@@ -55,10 +55,9 @@ CgroupRoot::CgroupRoot() {
     if (::mkdir(path.c_str(), 0755) != 0) throw_errno("mkdir " + path);
     path_ = path;
     enable_controllers(path);
-  } catch (const Error& error) {
+  } catch (const Error&) {  // not mounted, not ours, or without the controllers
     remove(path_);
     path_.clear();
-    why_not_ = error.what();
   }
 }
 

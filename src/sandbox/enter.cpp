@@ -44,32 +44,40 @@ void take_user(const Cell& cell, Report& report) {
   }
 }
 
+/// True when the view is in force; else notes why not.
+bool take_view(std::vector<Tree> trees, std::uint64_t tmp_bytes, Report& report) {
+  try {
+    enter_mount_view(std::move(trees), tmp_bytes);
+    note_enforced(report, Feature::mount_view);
+    return true;
+  } catch (const Error& error) {
+    note_missing(report, Feature::mount_view, error.what());
+    return false;
+  }
+}
+
 }  // namespace
 
 Entered enter(const Plan& plan, const Cell& cell, Report report) {
   Entered entered;
   std::vector<Tree> trees;
-  const bool has_mount_namespace = !was_refused(report, Feature::mount_view);
-  std::string trouble;
-  if (has_mount_namespace) {
+  bool can_have_view = !was_refused(report, Feature::mount_view);
+  if (can_have_view) {
     try {
       trees = take_trees(plan.readable);
     } catch (const Error& error) {
-      trouble = error.what();
+      note_missing(report, Feature::mount_view, error.what());
+      can_have_view = false;
     }
   }
-  take_user(cell, report);
-  if (has_mount_namespace && trouble.empty()) {
-    try {
-      enter_mount_view(std::move(trees), cell.limits.tmp_bytes);
-      entered.scratch = "/tmp";
-      note_enforced(report, Feature::mount_view);
-    } catch (const Error& error) {
-      trouble = error.what();
-    }
-  }
-  if (!trouble.empty()) note_missing(report, Feature::mount_view, trouble);
-  if (entered.scratch.empty()) entered.scratch = make_scratch();
+  // Files can only be made as a user that the namespace maps; without a user namespace, giving up
+  // root comes last, for with it goes the right to mount.
+  const bool is_user_first = has(report, Feature::user_namespace);
+  if (is_user_first) take_user(cell, report);
+  const bool has_view = can_have_view && take_view(std::move(trees), cell.limits.tmp_bytes, report);
+  if (!is_user_first) take_user(cell, report);
+  entered.owns_scratch = !has_view;
+  entered.scratch = has_view ? "/tmp" : make_scratch();
   if (has(report, Feature::uts_namespace)) (void)::sethostname("guest", 5);
   ::umask(022);
   apply_limits(cell, report);

@@ -34,6 +34,11 @@ void check_hash(const Source& source, const std::string& name) {
 }  // namespace
 
 Task task_of(const Manifest& manifest) {
+  if (manifest.format != Manifest{}.format) {
+    throw Error(ErrorCode::invalid_argument,
+                "manifest: format " + std::to_string(manifest.format) +
+                    " is not known here; repeat it with the version of drk that wrote it");
+  }
   check_hash(manifest.reference, "the reference");
   check_hash(manifest.candidate, "the candidate");
   Task task;

@@ -17,6 +17,28 @@ namespace drk::worker {
 
 namespace {
 
+double limit_of(task::Stage stage, const task::Limits& limits) {
+  switch (stage) {
+    case task::Stage::validate:
+    case task::Stage::load:
+      return limits.load_s;
+    case task::Stage::correctness:
+      return limits.correctness_s;
+    case task::Stage::detect:
+      return limits.detect_s;
+    case task::Stage::time:
+    case task::Stage::profile:
+      return limits.time_s;
+  }
+  return limits.total_s;
+}
+
+/// A replay needs all seeds; an evaluation that ended early has recorded none.
+bool has_seeds(const task::Manifest& manifest) {
+  return !manifest.trial_seeds.empty() && manifest.contribution_seed && manifest.timing_seed &&
+         manifest.final_seed;
+}
+
 /// The candidate may answer with so much more than the reference before we stop reading.
 std::uint64_t output_limit(const Block& expected) {
   constexpr std::uint64_t kSlackBytes = std::uint64_t{64} << 20;
@@ -56,9 +78,8 @@ Evaluation::Evaluation(const Options& worker_options,
       references_(references),
       task_(task),
       options_(options),
-      begin_ns_(now_ns()),
-      total_deadline_(std::chrono::duration_cast<std::chrono::nanoseconds>(
-          std::chrono::duration<double>(task.limits.total_s))) {
+      is_replay_(options.replay != nullptr && has_seeds(*options.replay)),
+      begin_ns_(now_ns()) {
   result_.task_id = task.task_id;
   task::Manifest& manifest = result_.manifest;
   manifest.created_at = utc_now_text();
@@ -117,24 +138,30 @@ void Evaluation::progress(task::Stage stage, const std::string& detail) const {
   if (options_.on_progress) options_.on_progress({stage, detail});
 }
 
-double Evaluation::time_left(task::Stage /*stage*/, double limit_s) const {
-  const double total_left_s = std::chrono::duration<double>(total_deadline_.left()).count();
-  return std::min(limit_s, total_left_s);
-}
-
-AskOptions Evaluation::ask_options(task::Stage stage, double limit_s) const {
+GuestProcess::Outcome Evaluation::ask_candidate(const guest::Request& request,
+                                                std::span<const int> fds,
+                                                task::Stage stage,
+                                                std::uint64_t max_block_bytes) {
+  const double stage_left_s = limit_of(stage, task_.limits) - stage_s_[stage];
+  const double left_s = std::min(stage_left_s, task_.limits.total_s - spent_s_);
   AskOptions options;
   options.stage = stage;
-  options.limit = std::chrono::duration<double>(time_left(stage, limit_s));
+  options.limit = std::chrono::duration<double>(std::max(left_s, 0.0));
+  options.max_block_bytes = max_block_bytes;
   options.stop = options_.stop;
-  return options;
+  const std::int64_t begin_ns = now_ns();
+  GuestProcess::Outcome outcome = candidate_->ask(request, fds, options);
+  const double took_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
+  spent_s_ += took_s;
+  stage_s_[stage] += took_s;
+  return outcome;
 }
 
 bool Evaluation::load_reference() {
   progress(task::Stage::load, "reference");
   result_.manifest.versions = pool_.zygote()->hello().versions;
   References::Outcome outcome = [&] {
-    if (options_.replay == nullptr) return references_.acquire(task_, options_.stop);
+    if (!is_replay_) return references_.acquire(task_, options_.stop);
     const task::Manifest& past = *options_.replay;
     return references_.load_fresh(task_, past.init_seed, past.trial_seeds, options_.stop);
   }();
@@ -150,7 +177,7 @@ bool Evaluation::load_reference() {
 void Evaluation::choose_seeds() {
   task::Manifest& manifest = result_.manifest;
   manifest.init_seed = reference_->init_seed();
-  if (options_.replay != nullptr) {
+  if (is_replay_) {
     manifest.trial_seeds = options_.replay->trial_seeds;
     manifest.contribution_seed = options_.replay->contribution_seed;
     manifest.timing_seed = options_.replay->timing_seed;
@@ -191,7 +218,7 @@ bool Evaluation::load_candidate() {
   request.entry_point = task_.candidate_entry_point();
   request.init_seed = reference_->init_seed();
   request.init_inputs = reference_->init_inputs().bundle;
-  auto outcome = candidate_->ask(request, fds, ask_options(task::Stage::load, task_.limits.load_s));
+  auto outcome = ask_candidate(request, fds, task::Stage::load);
   if (auto* failure = std::get_if<task::Failure>(&outcome)) {
     observed().candidate_failure = std::move(*failure);
     return false;
@@ -235,24 +262,19 @@ std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan&
   call.fresh_memory = plan.fresh_memory;
   call.max_output_bytes = output_limit(data.expected);
   const int fd = inputs_.memory.get();
-  const double limit_s = plan.stage == task::Stage::time     ? task_.limits.time_s
-                         : plan.stage == task::Stage::detect ? task_.limits.detect_s
-                                                             : task_.limits.correctness_s;
-  AskOptions options = ask_options(plan.stage, limit_s);
-  options.max_block_bytes = call.max_output_bytes;
-  auto outcome = candidate_->ask(call, {&fd, call.same_inputs ? 0U : 1U}, options);
+  auto outcome =
+      ask_candidate(call, {&fd, call.same_inputs ? 0U : 1U}, plan.stage, call.max_output_bytes);
   if (auto* failure = std::get_if<task::Failure>(&outcome)) {
     observed().candidate_failure = std::move(*failure);
     return std::nullopt;
   }
   auto& answer = std::get<GuestProcess::Answer>(outcome);
-  auto* called = std::get_if<guest::Called>(&answer.reply);
   CallResult result;
   try {
-    if (called == nullptr || called->call_us.empty()) {
-      throw Error(ErrorCode::corrupt, "it answered another question than it was asked");
+    result.called = std::move(std::get<guest::Called>(answer.reply));
+    if (result.called.call_us.empty()) {
+      throw Error(ErrorCode::corrupt, "it answered without having called the model");
     }
-    result.called = std::move(*called);
     result.trial.seed = plan.seed;
     result.trial.host_us = result.called.call_us.back();
     result.trial.kernels = result.called.kernels;
@@ -297,34 +319,29 @@ bool Evaluation::run_trial(const CallPlan& plan) {
   return true;
 }
 
+bool Evaluation::restrict_candidate() {
+  const auto outcome = ask_candidate(guest::Restrict{}, {}, task::Stage::correctness);
+  if (const auto* failure = std::get_if<task::Failure>(&outcome)) {
+    observed().candidate_failure = *failure;
+    return false;
+  }
+  const auto& answer = std::get<GuestProcess::Answer>(outcome);
+  if (!std::get<guest::Restricted>(answer.reply).in_force) {
+    result_.isolation.missing.push_back(
+        {json::name_of(sandbox::Feature::seccomp), "the filter that follows warm-up was refused"});
+  }
+  return true;
+}
+
 bool Evaluation::check_correctness() {
   const std::vector<std::uint64_t>& seeds = result_.manifest.trial_seeds;
-  const Deadline stage_deadline(std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(task_.limits.correctness_s)));
   for (std::size_t i = 0; i < seeds.size(); ++i) {
     progress(task::Stage::correctness, fmt::format("trial {} of {}", i + 1, seeds.size()));
     CallPlan plan;
     plan.seed = seeds[i];
     if (!run_trial(plan)) return false;
-    if (i == 0) {
-      // Warm: all code that a call needs is there now.
-      const auto outcome = candidate_->ask(
-          guest::Restrict{}, {}, ask_options(task::Stage::correctness, task_.limits.correctness_s));
-      if (const auto* failure = std::get_if<task::Failure>(&outcome)) {
-        observed().candidate_failure = *failure;
-        return false;
-      }
-    }
-    if (stage_deadline.passed()) {
-      task::Failure failure;
-      failure.stage = task::Stage::correctness;
-      failure.kind = task::FailureKind::timed_out;
-      failure.what =
-          fmt::format("{} of {} trials took {} s", i + 1, seeds.size(), task_.limits.correctness_s);
-      failure.limit_s = task_.limits.correctness_s;
-      observed().candidate_failure = std::move(failure);
-      return false;
-    }
+    // Warm: all code that a call needs is there now.
+    if (i == 0 && !restrict_candidate()) return false;
   }
   const auto& trials = observed().trials;
   return std::none_of(trials.begin(), trials.end(), [](const task::Trial& trial) {

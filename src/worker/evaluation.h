@@ -6,6 +6,8 @@
 
 #include "worker/references.h"
 
+#include <map>
+
 namespace drk::worker {
 
 class Evaluation {
@@ -53,8 +55,13 @@ class Evaluation {
   void compare_parameters(const std::vector<std::string>& candidate);
 
   void progress(task::Stage stage, const std::string& detail) const;
-  [[nodiscard]] double time_left(task::Stage stage, double limit_s) const;
-  [[nodiscard]] AskOptions ask_options(task::Stage stage, double limit_s) const;
+  /// Asks within what is left to the stage and to the whole evaluation. Only the candidate's own
+  /// time counts: neither the start of Python nor the reference's work is held against it.
+  [[nodiscard]] GuestProcess::Outcome ask_candidate(const guest::Request& request,
+                                                    std::span<const int> fds,
+                                                    task::Stage stage,
+                                                    std::uint64_t max_block_bytes = 0);
+  [[nodiscard]] bool restrict_candidate();
   [[nodiscard]] task::Observations& observed() noexcept { return result_.observations; }
   [[nodiscard]] double elapsed_ms() const noexcept;
   template <class Work>
@@ -65,8 +72,10 @@ class Evaluation {
   References& references_;
   const task::Task& task_;
   const EvaluateOptions& options_;
+  const bool is_replay_;  ///< With recorded seeds.
   const std::int64_t begin_ns_;
-  Deadline total_deadline_;
+  double spent_s_ = 0;                     ///< By the candidate, in all.
+  std::map<task::Stage, double> stage_s_;  ///< By stage.
 
   std::shared_ptr<Reference> reference_;  ///< Shared with the cache and other evaluations.
   std::unique_ptr<GuestProcess> candidate_;

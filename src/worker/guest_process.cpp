@@ -59,6 +59,20 @@ task::Death death_of(int wait_status) {
   return death;
 }
 
+/// A reply of the kind that the request asks for.
+bool answers(const guest::Request& request, const guest::Reply& reply) {
+  using guest::Call, guest::LoadCandidate, guest::LoadReference, guest::MakeInputs;
+  if (std::holds_alternative<LoadReference>(request) ||
+      std::holds_alternative<LoadCandidate>(request)) {
+    return std::holds_alternative<guest::Loaded>(reply);
+  }
+  if (std::holds_alternative<MakeInputs>(request)) {
+    return std::holds_alternative<guest::InputsMade>(reply);
+  }
+  if (std::holds_alternative<Call>(request)) return std::holds_alternative<guest::Called>(reply);
+  return std::holds_alternative<guest::Restricted>(reply);
+}
+
 bool has(const sandbox::Report& report, sandbox::Feature feature) {
   return std::find(report.enforced.begin(), report.enforced.end(), feature) !=
          report.enforced.end();
@@ -161,8 +175,10 @@ GuestProcess::Outcome GuestProcess::ask(const guest::Request& request,
                              std::move(failed->error),
                              std::nullopt,
                              std::nullopt};
-      } else {
+      } else if (answers(request, reply)) {
         return Answer{std::move(reply), std::move(memory)};
+      } else {
+        throw Error(ErrorCode::corrupt, "it answered another question than it was asked");
       }
     }
   } catch (const Error& error) {
@@ -183,6 +199,8 @@ GuestProcess::Outcome GuestProcess::ask(const guest::Request& request,
 }
 
 void GuestProcess::grant(std::uint64_t bytes, const AskOptions& options, Fd& memory) {
+  // One block a request: shared memory, which no limit counts, must not pile up in the guest.
+  if (memory) throw Error(ErrorCode::corrupt, "it asked for shared memory twice");
   if (bytes > options.max_block_bytes) {
     throw Error(ErrorCode::corrupt, fmt::format("it asked for {} bytes of shared memory", bytes));
   }

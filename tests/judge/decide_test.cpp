@@ -12,13 +12,11 @@ namespace {
 
 using task::Failure;
 using task::FailureKind;
-using task::Fault;
 using task::Mismatch;
 using task::MismatchKind;
 using task::Mode;
 using task::Observations;
 using task::Ownership;
-using task::Reason;
 using task::Severity;
 using task::Stage;
 using task::Task;

@@ -85,7 +85,7 @@ struct Message {
   std::string text;
   std::vector<Fd> fds;
 };
-inline constexpr std::size_t kMaxMessageBytes = 160 * 1024;
+inline constexpr std::size_t kMaxMessageBytes = std::size_t{160} * 1024;
 inline constexpr std::size_t kMaxMessageFds = 8;
 
 /// Sends one message, whose text is not empty; blocks. Throws Error{unavailable} when the other

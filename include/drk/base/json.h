@@ -53,6 +53,8 @@ namespace detail {
 [[noreturn]] void fail_choice(const std::string& path,
                               std::string_view got,
                               const std::vector<std::string>& choices);
+/// "path.name"
+std::string member(const std::string& path, std::string_view name);
 Value from_double(double value);
 double to_double(const Value& value, const std::string& path);
 std::int64_t to_int64(const Value& value, const std::string& path);
@@ -104,7 +106,7 @@ T struct_from(const Object& object, const std::string& path, bool has_kind) {
     if (found == nullptr) return;
     ++known;
     auto& field = result.*member.pointer;
-    field = from_json<std::decay_t<decltype(field)>>(*found, path + "." + member.name);
+    field = from_json<std::decay_t<decltype(field)>>(*found, detail::member(path, member.name));
   });
   if (known == object.size()) return result;
   for (const auto& entry : object) {
@@ -244,7 +246,7 @@ T from_json(const Value& value, const std::string& path) {
     T result;
     for (const auto& entry : value.get_object()) {
       const std::string key(entry.key());
-      result[key] = from_json<typename T::mapped_type>(entry.value(), path + "." + key);
+      result[key] = from_json<typename T::mapped_type>(entry.value(), detail::member(path, key));
     }
     return result;
   } else if constexpr (detail::IsVariant<T>::value) {
