@@ -11,6 +11,8 @@ namespace drk::guest {
 
 namespace {
 
+constexpr std::size_t kMaxKernels = 128;  // a reply must fit one message
+
 using Key = std::tuple<std::string, std::uint32_t, std::string>;  // file, line, name
 
 // A method descriptor carries no user pointer, hence the one static of this file.
@@ -35,17 +37,10 @@ Key key_of(PyObject* executor) {
           printed(attribute(code.get(), "co_name").get(), 256)};
 }
 
-bool is_own(const std::string& file) {
-  const std::vector<std::string>& paths = watch().system_paths;
-  return std::none_of(paths.begin(), paths.end(), [&](const std::string& path) {
-    return file.starts_with(path + "/");
-  });
-}
-
 PyObject* launch(PyObject* executor, PyObject* arguments, PyObject* keywords) {
   try {
     const Key key = key_of(executor);
-    if (watch().mode == LaunchMode::drop && is_own(std::get<0>(key))) {
+    if (watch().mode == LaunchMode::drop && is_own_file(std::get<0>(key))) {
       ++watch().dropped;
       return Ref::share(Py_None).release();
     }
@@ -74,6 +69,13 @@ PyMethodDef launch_definition = {
 
 }  // namespace
 
+bool is_own_file(const std::string& file) {
+  const std::vector<std::string>& paths = watch().system_paths;
+  return std::none_of(paths.begin(), paths.end(), [&](const std::string& path) {
+    return file.starts_with(path + "/");
+  });
+}
+
 void watch_launches(std::vector<std::string> system_paths) {
   const Ref interpreter = import_module("triton.runtime.interpreter");
   const Ref executor = attribute(interpreter.get(), "GridExecutor");
@@ -95,8 +97,9 @@ LaunchLog launches() {
   LaunchLog log;
   log.dropped = watch().dropped;
   for (const auto& [key, count] : watch().counts) {
+    if (log.kernels.size() == kMaxKernels) break;
     const auto& [file, line, name] = key;
-    log.kernels.push_back({name, file, line, is_own(file), count});
+    log.kernels.push_back({name, file, line, is_own_file(file), count});
   }
   return log;
 }

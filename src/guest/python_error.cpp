@@ -2,6 +2,7 @@
 // Reading exceptions, their causes and their tracebacks.
 #include "guest/python_error.h"
 
+#include "guest/launches.h"
 #include "guest/python.h"
 
 #include <algorithm>
@@ -38,7 +39,7 @@ std::uint32_t integer_attribute(PyObject* object, const char* name) {
 
 std::string text_attribute(PyObject* object, const char* name) {
   const auto value = attribute_or_none(object, name);
-  return value ? printed(value->get(), 1024) : "";
+  return value ? printed(value->get(), 300) : "";
 }
 
 task::Frame frame_of(PyObject* traceback) {
@@ -65,8 +66,9 @@ std::vector<task::Frame> frames_of(PyObject* exception) {
   return frames;
 }
 
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.ends_with(end);
+/// A file of the installation, not one that calls itself so.
+bool is_library(const std::string& file, std::string_view end) {
+  return file.ends_with(end) && !is_own_file(file);
 }
 
 /// From NumPy 2.5 on Triton's interpreter fails on range() over a run-time value, among others.
@@ -79,10 +81,10 @@ bool is_numpy_too_new() {
 
 bool is_missing_interpreter_operation(PyObject* exception, const task::Frame& innermost) {
   if (PyErr_GivenExceptionMatches(exception, PyExc_TypeError) != 0) {
-    return ends_with(innermost.file, "/triton/runtime/interpreter.py") && is_numpy_too_new();
+    return is_library(innermost.file, "/triton/runtime/interpreter.py") && is_numpy_too_new();
   }
   if (PyErr_GivenExceptionMatches(exception, PyExc_NotImplementedError) != 0) {
-    return ends_with(innermost.file, "/triton/runtime/interpreter.py");
+    return is_library(innermost.file, "/triton/runtime/interpreter.py");
   }
   if (PyErr_GivenExceptionMatches(exception, PyExc_AttributeError) != 0) {
     const auto object = attribute_or_none(exception, "obj");
@@ -95,8 +97,8 @@ bool wants_gpu(PyObject* exception) {
   const std::vector<task::Frame> frames = frames_of(exception);
   if (frames.empty()) return false;
   const task::Frame& innermost = frames.back();
-  return ends_with(innermost.file, "/triton/runtime/driver.py") ||
-         (ends_with(innermost.file, "/torch/cuda/__init__.py") &&
+  return is_library(innermost.file, "/triton/runtime/driver.py") ||
+         (is_library(innermost.file, "/torch/cuda/__init__.py") &&
           innermost.function == "_lazy_init") ||
          is_missing_interpreter_operation(exception, innermost);
 }

@@ -22,7 +22,7 @@ namespace drk::guest {
 
 namespace {
 
-constexpr std::size_t kMaxParameters = 512;
+constexpr std::size_t kMaxParameters = 256;  // a reply must fit one message
 
 /// A request that cannot be done, on its way to becoming a reply.
 struct RequestFailed {
@@ -183,7 +183,7 @@ class Session {
   }
 
   std::string describe_parameter(PyObject* pair) {
-    const std::string name = printed(PyTuple_GetItem(pair, 0), 200);
+    const std::string name = printed(PyTuple_GetItem(pair, 0), 100);
     const TensorHold hold(torch_, PyTuple_GetItem(pair, 1));
     return name + ": " + (hold.dtype() ? value::describe(hold.layout()) : "unknown");
   }

@@ -83,7 +83,9 @@ class Supervisor {
   void read_signals() {
     signalfd_siginfo info = {};
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-      if (info.ssi_signo == SIGTERM) told_to_end_ = true;
+      // A sender in this namespace has a number here; the worker, outside it, has none.
+      const bool from_outside = info.ssi_pid == 0 || !supervised_.is_namespace_init;
+      if (info.ssi_signo == SIGTERM && from_outside) told_to_end_ = true;
     }
     reap();
   }

@@ -13,7 +13,9 @@ namespace drk::guest {
 namespace {
 
 constexpr int kMaxDepth = 32;
-constexpr std::size_t kMaxNodes = 2000;  // a tree must fit one message
+// A tree must fit one message.
+constexpr std::size_t kMaxNodes = 1000;
+constexpr std::size_t kMaxTextBytes = 8 * 1024;  // of all scalars and keys; JSON may escape each
 
 /// Ends a walk: this leaf cannot be sent.
 struct Unsendable {
@@ -30,7 +32,7 @@ class Exporter {
 
   value::Node walk(PyObject* object, const std::string& path, int depth) {
     if (++nodes_ > kMaxNodes || depth > kMaxDepth) {
-      fail(task::MismatchKind::unsupported, path, "more than 2000 values or nested deeper than 32");
+      fail(task::MismatchKind::unsupported, path, "more than 1000 values or nested deeper than 32");
     }
     if (object == Py_None) return {};
     if (PyBool_Check(object) != 0)
@@ -91,7 +93,14 @@ class Exporter {
     throw Unsendable{{kind, path, std::move(what)}};
   }
 
-  static value::Node scalar(value::NodeKind kind, std::string text) {
+  void count_text(const std::string& text) {
+    text_bytes_ += text.size();
+    if (text_bytes_ <= kMaxTextBytes) return;
+    fail(task::MismatchKind::unsupported, "output", "more than 8 KiB of text, numbers and keys");
+  }
+
+  value::Node scalar(value::NodeKind kind, std::string text) {
+    count_text(text);
     value::Node node;
     node.kind = kind;
     node.text = std::move(text);
@@ -138,6 +147,7 @@ class Exporter {
     PyObject *key = nullptr, *item = nullptr;
     while (PyDict_Next(dict, &position, &key, &item) != 0) {
       const std::string name = PyUnicode_Check(key) != 0 ? text_of(key) : printed(key, 200);
+      count_text(name);
       node.keys.push_back(name);
       node.items.push_back(walk(item, path + "['" + name + "']", depth + 1));
     }
@@ -191,6 +201,7 @@ class Exporter {
   const TorchFunctions& torch_;
   Strides strides_;
   std::size_t nodes_ = 0;
+  std::size_t text_bytes_ = 0;
   std::vector<Held> held_;
   std::map<PyObject*, std::size_t> seen_;  // the walked value keeps them alive
 };

@@ -81,9 +81,13 @@ bool any_launch(const Observations& seen, const Wanted& wanted) {
   });
 }
 
+bool launched_own_kernel(const Observations& seen) {
+  return any_launch(seen, [](const auto& kernel) { return kernel.own; });
+}
+
 void find_ownership(const Observations& seen, Findings& out) {
   if (seen.trials.empty() || out.policy().ownership == task::Ownership::free) return;
-  if (any_launch(seen, [](const auto& kernel) { return kernel.own; })) return;
+  if (launched_own_kernel(seen)) return;
   out.add(Reason::no_candidate_kernel,
           fmt::format("in {} trials no kernel of the candidate's own was launched",
                       seen.trials.size()));
@@ -98,13 +102,6 @@ void find_ownership(const Observations& seen, Findings& out) {
 
 // Right once is enough, also when another such call raised: a decoy could look at the memory that
 // its kernel left alone and raise on purpose.
-bool launched_own_kernel(const Observations& seen) {
-  return std::any_of(seen.trials.begin(), seen.trials.end(), [](const task::Trial& trial) {
-    return std::any_of(
-        trial.kernels.begin(), trial.kernels.end(), [](const auto& kernel) { return kernel.own; });
-  });
-}
-
 void find_decoy(const Observations& seen, Findings& out) {
   const auto& contribution = seen.contribution;
   if (!contribution || !contribution->output_still_right) return;

@@ -144,7 +144,7 @@ GuestProcess::Outcome GuestProcess::ask(const guest::Request& request,
   const Deadline deadline(std::chrono::duration_cast<std::chrono::nanoseconds>(options.limit));
   Fd memory;
   try {
-    send_message(channels_.control.get(), json::dump(json::to_json(request)), fds);
+    send(json::dump(json::to_json(request)), fds);
     for (;;) {
       if (options.stop.stop_requested()) {
         kill();
@@ -206,7 +206,16 @@ void GuestProcess::grant(std::uint64_t bytes, const AskOptions& options, Fd& mem
   }
   memory = make_shared_memory("block", bytes);
   const int fd = memory.get();
-  send_message(channels_.control.get(), "{}", {&fd, 1});
+  send("{}", {&fd, 1});
+}
+
+void GuestProcess::send(std::string_view text, std::span<const int> fds) {
+  // Our core reads what it is sent at once: a channel that stays full is the candidate's doing.
+  pollfd writable = {channels_.control.get(), POLLOUT, 0};
+  if (::poll(&writable, 1, static_cast<int>(kEndLimit.count())) <= 0) {
+    throw Error(ErrorCode::corrupt, "it does not read its channel");
+  }
+  send_message(channels_.control.get(), text, fds);
 }
 
 task::Failure GuestProcess::died(const AskOptions& options) {

@@ -60,6 +60,7 @@ class GuestProcess {
   [[nodiscard]] task::Failure stopped(task::FailureKind kind,
                                       std::string what,
                                       const AskOptions& options);
+  void send(std::string_view text, std::span<const int> fds);
   void grant(std::uint64_t bytes, const AskOptions& options, Fd& memory);
   void kill() noexcept;
 

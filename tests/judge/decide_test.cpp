@@ -312,7 +312,9 @@ TEST(Decide, KnowsADecoyByTheOutputThatDoesNotNeedIt) {
   } cases[] = {
       {{.launches = 4, .still_right = true}, "rejected[decoy_kernel]/none: decoy_kernel"},
       {{.launches = 4}, "accepted/none:"},
-      {{.launches = 0, .still_right = true}, "accepted/none:"},  // nothing was dropped
+      // None launched and right: those of the trials were not needed either.
+      {{.launches = 0, .still_right = true}, "rejected[decoy_kernel]/none: decoy_kernel"},
+      {{.launches = 0}, "accepted/none:"},
       {{.launches = 4, .call_failed = true}, "accepted/none:"},  // it raised: the kernels mattered
       // Raised in one call, right in the other.
       {{.launches = 4, .still_right = true, .call_failed = true},
@@ -323,6 +325,11 @@ TEST(Decide, KnowsADecoyByTheOutputThatDoesNotNeedIt) {
     seen.contribution = contribution(c.dropped);
     EXPECT_EQ(decide_text(seen), c.verdict);
   }
+  Observations without_kernels = honest();
+  for (Trial& trial : without_kernels.trials) trial.kernels.clear();
+  without_kernels.contribution = contribution({.launches = 0, .still_right = true});
+  EXPECT_EQ(decide_text(without_kernels),
+            "rejected[no_candidate_kernel]/none: no_candidate_kernel torch_fallback");
   Observations decoy = honest();
   decoy.contribution = contribution({.launches = 4, .still_right = true});
   EXPECT_EQ(decide(decoy, Task{}).findings[0].evidence,

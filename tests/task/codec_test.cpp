@@ -111,8 +111,20 @@ TEST(ResultCodec, NamesThePathOfWhatIsWrong) {
   }
 }
 
+Manifest known_manifest() {
+  Manifest manifest = sample_manifest();
+  manifest.format = Manifest{}.format;
+  return manifest;
+}
+
+TEST(TaskOf, RefusesAFormatThatItDoesNotKnow) {
+  EXPECT_TRUE(throws_error(ErrorCode::invalid_argument, "manifest: format 2 is not known", [] {
+    static_cast<void>(task_of(sample_manifest()));
+  }));
+}
+
 TEST(TaskOf, RepeatsTheManifest) {
-  const Task task = task_of(sample_manifest());
+  const Task task = task_of(known_manifest());
   EXPECT_EQ(task.reference_code, "class Model: ...");
   EXPECT_EQ(task.candidate_code, "class ModelNew: ...");
   EXPECT_EQ(task.backend, Backend::cuda_nvrtc);
@@ -126,7 +138,7 @@ TEST(TaskOf, RepeatsTheManifest) {
 }
 
 TEST(TaskOf, RefusesASourceThatWasEdited) {
-  Manifest manifest = sample_manifest();
+  Manifest manifest = known_manifest();
   manifest.candidate.text += "# faster";
   EXPECT_TRUE(throws_error(ErrorCode::corrupt, "the candidate has SHA-256", [&] {
     static_cast<void>(task_of(manifest));

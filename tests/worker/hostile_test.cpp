@@ -94,6 +94,33 @@ std::vector<Case> cases() {
                       "            except OSError: pass\n        return torch.relu(x)"),
        "rejected",
        "io_tamper"},
+      {"answers loading with a reply of another kind",
+       candidate_with("return torch.relu(x)",
+                      "for fd in range(3, 64):\n    try: os.write(fd, "
+                      "b'{\"kind\":\"restricted\",\"in_force\":true}')\n"
+                      "    except OSError: pass\n"),
+       "rejected",
+       "another question"},
+      {"asks for shared memory without end",
+       candidate_with(
+           "\n        while True:\n            for fd in range(3, 64):\n"
+           "                try: os.write(fd, b'{\"kind\":\"allocate\",\"bytes\":4096}')\n"
+           "                except OSError: pass"),
+       "rejected",
+       "shared memory twice"},
+      {"tells its init to end",
+       candidate_with("os.kill(1, signal.SIGTERM); time.sleep(0.2); os.abort()"),
+       "crashed",
+       "SIGABRT"},
+      {"returns a text of a megabyte",
+       candidate_with("return 'x' * (1 << 20)"),
+       "wrong_output",
+       "8 KiB"},
+      {"pretends to be Triton's driver",
+       candidate_with(
+           "exec(compile('raise RuntimeError()', '/x/triton/runtime/driver.py', 'exec'))"),
+       "runtime_failed",
+       "RuntimeError"},
       {"writes bytes into its channel",
        candidate_with(
            "\n        for fd in range(3, 64):\n            try: os.write(fd, b'\\xff\\x00' * 100)\n"
