@@ -11,7 +11,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -66,6 +68,7 @@ void print(const std::string& what, std::vector<double> samples) {
 
 std::vector<double> repeat_ms(int count, const std::function<double()>& run) {
   std::vector<double> samples;
+  samples.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) samples.push_back(run());
   return samples;
 }
@@ -139,10 +142,13 @@ int main() {
     drk::worker::Options options;
     const char* python = std::getenv("DRK_PYTHON");  // NOLINT(concurrency-mt-unsafe)
     options.python = python == nullptr ? "" : python;
-    options.guest_dir = DRK_GUEST_DIR;
+    options.guest_dir =
+        std::filesystem::read_symlink("/proc/self/exe").parent_path() / "../lib/drk/guest";
     return drk::worker::run(options);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "worker_bench: {}\n", error.what());
+    std::fputs("worker_bench: ", stderr);
+    std::fputs(error.what(), stderr);
+    std::fputs("\n", stderr);
     return 2;
   }
 }

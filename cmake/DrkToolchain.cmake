@@ -13,7 +13,9 @@ endif()
 
 find_program(DRK_CCACHE ccache)
 if(DRK_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${DRK_CCACHE})
+  # Paths count from here, so that a second clone finds what the first one compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${DRK_CCACHE})
 endif()
 
 # Line numbers are enough for backtraces, and full debug information doubles the build time.

@@ -61,6 +61,8 @@ PyObject* launch(PyObject* executor, PyObject* arguments, PyObject* keywords) {
   }
 }
 
+// Python keeps a pointer to it.
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 PyMethodDef launch_definition = {
     "__call__",
     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(launch)),

@@ -73,15 +73,20 @@ PyObject* serve(PyObject* /*self*/, PyObject* /*arguments*/) {
   serve_zygote(state.torch, std::move(state.socket), state.hello);
 }
 
+// Python writes to its tables.
+// NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
 PyMethodDef methods[] = {{"prepare", prepare, METH_VARARGS, nullptr},
                          {"serve", serve, METH_VARARGS, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "_drk_guest", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
+// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 }  // namespace
 }  // namespace drk::guest
 
+// The name that Python looks for.
+// NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming)
 PyMODINIT_FUNC PyInit__drk_guest() {
   return PyModule_Create(&drk::guest::definition);
 }

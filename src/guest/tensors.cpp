@@ -45,6 +45,7 @@ struct Owned {
 };
 
 void free_owned(dlpack::ManagedTensor* managed) {
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): C calls this
   delete static_cast<Owned*>(managed->context);
 }
 

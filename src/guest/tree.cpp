@@ -15,7 +15,8 @@ namespace {
 constexpr int kMaxDepth = 32;
 // A tree must fit one message.
 constexpr std::size_t kMaxNodes = 1000;
-constexpr std::size_t kMaxTextBytes = 8 * 1024;  // of all scalars and keys; JSON may escape each
+constexpr std::size_t kMaxTextBytes =
+    std::size_t{8} * 1024;  // of all scalars and keys; JSON may escape each
 
 /// Ends a walk: this leaf cannot be sent.
 struct Unsendable {
@@ -149,7 +150,7 @@ class Exporter {
       const std::string name = PyUnicode_Check(key) != 0 ? text_of(key) : printed(key, 200);
       count_text(name);
       node.keys.push_back(name);
-      node.items.push_back(walk(item, path + "['" + name + "']", depth + 1));
+      node.items.push_back(walk(item, fmt::format("{}['{}']", path, name), depth + 1));
     }
     return node;
   }

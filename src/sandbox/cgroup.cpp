@@ -68,7 +68,7 @@ CgroupRoot::~CgroupRoot() {
 std::string CgroupRoot::make(const Limits& limits) const {
   if (path_.empty()) return "";
   static std::atomic<std::uint64_t> count = 0;
-  const std::string dir = path_ + "/g" + std::to_string(count++);
+  std::string dir = path_ + "/g" + std::to_string(count++);
   if (::mkdir(dir.c_str(), 0755) != 0) throw_errno("mkdir " + dir);
   write_file(dir + "/memory.max", std::to_string(limits.memory_bytes + kBaseBytes));
   write_file(dir + "/pids.max", std::to_string(limits.processes));

@@ -45,9 +45,9 @@ void take_user(const Cell& cell, Report& report) {
 }
 
 /// True when the view is in force; else notes why not.
-bool take_view(std::vector<Tree> trees, std::uint64_t tmp_bytes, Report& report) {
+bool take_view(const std::vector<Tree>& trees, std::uint64_t tmp_bytes, Report& report) {
   try {
-    enter_mount_view(std::move(trees), tmp_bytes);
+    enter_mount_view(trees, tmp_bytes);
     note_enforced(report, Feature::mount_view);
     return true;
   } catch (const Error& error) {
@@ -74,7 +74,7 @@ Entered enter(const Plan& plan, const Cell& cell, Report report) {
   // root comes last, for with it goes the right to mount.
   const bool is_user_first = has(report, Feature::user_namespace);
   if (is_user_first) take_user(cell, report);
-  const bool has_view = can_have_view && take_view(std::move(trees), cell.limits.tmp_bytes, report);
+  const bool has_view = can_have_view && take_view(trees, cell.limits.tmp_bytes, report);
   if (!is_user_first) take_user(cell, report);
   entered.owns_scratch = !has_view;
   entered.scratch = has_view ? "/tmp" : make_scratch();

@@ -112,7 +112,7 @@ std::vector<Tree> take_trees(const std::vector<std::string>& readable) {
     Tree tree;
     tree.path = path;
     if (S_ISLNK(status.st_mode)) {
-      std::array<char, 4096> target;
+      std::array<char, 4096> target = {};
       const ssize_t n = ::readlink(path.c_str(), target.data(), target.size());
       if (n <= 0) throw_errno("readlink " + path);
       tree.link_target.assign(target.data(), static_cast<std::size_t>(n));
@@ -133,7 +133,7 @@ std::vector<Tree> take_trees(const std::vector<std::string>& readable) {
   return trees;
 }
 
-void enter_mount_view(std::vector<Tree> trees, std::uint64_t tmp_bytes) {
+void enter_mount_view(const std::vector<Tree>& trees, std::uint64_t tmp_bytes) {
   mount_tmpfs(kStage, sized(1U << 20U, "0755"), 0);
   if (::chdir(kStage) != 0) throw_errno("chdir to the new root");
   make_devices();

@@ -33,7 +33,7 @@ struct Tree {
 
 /// Puts the trees, a /proc of its own, a minimal /dev and an empty /tmp under a new root and makes
 /// it the only one. Throws Error; the caller notes the feature as missing.
-void enter_mount_view(std::vector<Tree> trees, std::uint64_t tmp_bytes);
+void enter_mount_view(const std::vector<Tree>& trees, std::uint64_t tmp_bytes);
 
 /// Becomes user and group `id`, without supplementary groups. Throws Error.
 void become_user(uid_t id);

@@ -20,8 +20,8 @@ class CapturedStream {
   [[nodiscard]] task::Captured captured() const;
 
  private:
-  static constexpr std::size_t kHeadBytes = 16 * 1024;
-  static constexpr std::size_t kTailBytes = 16 * 1024;
+  static constexpr std::size_t kHeadBytes = std::size_t{16} * 1024;
+  static constexpr std::size_t kTailBytes = std::size_t{16} * 1024;
 
   Fd read_end_;
   std::string head_;

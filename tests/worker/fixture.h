@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <variant>
@@ -18,7 +19,9 @@ inline Options options() {
   Options options;
   const char* python = std::getenv("DRK_PYTHON");  // NOLINT(concurrency-mt-unsafe)
   options.python = python == nullptr ? "" : python;
-  options.guest_dir = DRK_GUEST_DIR;
+  // Beside the binary, so that a build folder can be copied to another machine.
+  options.guest_dir =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "../lib/drk/guest";
   return options;
 }
 
