@@ -20,7 +20,7 @@ CapturedStream::CapturedStream(Fd read_end) : read_end_(std::move(read_end)) {
 }
 
 void CapturedStream::drain() {
-  std::array<char, 16384> buffer;
+  std::array<char, 16384> buffer = {};
   // A bounded number of rounds: a guest that prints without end must not keep us here.
   for (int round = 0; round < 64 && read_end_; ++round) {
     const ssize_t n = ::read(read_end_.get(), buffer.data(), buffer.size());

@@ -96,17 +96,11 @@ Evaluation::Evaluation(const Options& worker_options,
   manifest.machine = describe_machine();
 }
 
-template <class Work>
-auto Evaluation::timed(const std::string& name, const Work& work) {
-  struct Recorder {
-    Evaluation& evaluation;
-    const std::string& name;
-    double start_ms;
-    ~Recorder() {
-      evaluation.result_.timeline.push_back({name, start_ms, evaluation.elapsed_ms() - start_ms});
-    }
-  } const recorder{*this, name, elapsed_ms()};
-  return work();
+bool Evaluation::timed(const std::string& name, const std::function<bool()>& stage) {
+  const double start_ms = elapsed_ms();
+  const bool goes_on = stage();
+  result_.timeline.push_back({name, start_ms, elapsed_ms() - start_ms});
+  return goes_on;
 }
 
 double Evaluation::elapsed_ms() const noexcept {
@@ -120,8 +114,10 @@ void Evaluation::run() {
                         timed("correctness", [&] { return check_correctness(); }) &&
                         timed("detect", [&] { return detect(); }) &&
                         (!task_.measure_performance || timed("time", [&] { return time_calls(); }));
-  (void)complete;
-  timed("finish", [&] { finish_candidate(); });
+  (void)timed("finish", [&] {
+    finish_candidate();
+    return complete;
+  });
   point_at_source(observed().candidate_failure, task_.candidate_code);
   point_at_source(observed().reference_failure, task_.reference_code);
   result_.verdict = judge::decide(observed(), task_);

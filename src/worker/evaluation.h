@@ -64,8 +64,8 @@ class Evaluation {
   [[nodiscard]] bool restrict_candidate();
   [[nodiscard]] task::Observations& observed() noexcept { return result_.observations; }
   [[nodiscard]] double elapsed_ms() const noexcept;
-  template <class Work>
-  auto timed(const std::string& name, const Work& work);
+  /// Runs a stage and notes it in the timeline; what the stage returned.
+  [[nodiscard]] bool timed(const std::string& name, const std::function<bool()>& stage);
 
   const Options& worker_options_;
   GuestPool& pool_;

@@ -32,8 +32,8 @@ task::Machine describe_machine() {
   if (::uname(&name) == 0) {
     machine.kernel = std::string(name.sysname) + " " + name.release + " " + name.machine;
   }
-  static const std::string cpu = cpu_model();
-  machine.cpu = cpu;
+  static const std::string kCpu = cpu_model();  // read once
+  machine.cpu = kCpu;
   machine.cores = std::thread::hardware_concurrency();
   return machine;
 }

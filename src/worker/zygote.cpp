@@ -125,7 +125,7 @@ bool Zygote::is_alive() const noexcept {
 }
 
 std::string Zygote::printed() const {
-  std::array<char, 8192> tail;
+  std::array<char, 8192> tail = {};
   const std::size_t size = file_size_bytes(log_.get());
   const std::size_t from = size > tail.size() ? size - tail.size() : 0;
   const ssize_t n = ::pread(log_.get(), tail.data(), tail.size(), static_cast<off_t>(from));
