@@ -107,8 +107,10 @@ struct LoadCandidate {
   std::string entry_point;
   std::uint64_t init_seed = 0;
   value::Bundle init_inputs;
+  /// In place of `init_inputs`: what the submission's get_init_inputs() returns, if it has one.
+  bool own_init_inputs = false;
 };
-BOOST_DESCRIBE_STRUCT(LoadCandidate, (), (entry_point, init_seed, init_inputs))
+BOOST_DESCRIBE_STRUCT(LoadCandidate, (), (entry_point, init_seed, init_inputs, own_init_inputs))
 
 struct MakeInputs {
   static constexpr const char* kKind = "make_inputs";
@@ -125,7 +127,8 @@ BOOST_DESCRIBE_ENUM(LaunchMode, run, drop)
 enum class FreshMemory : std::uint8_t { as_is, zeros, ones };
 BOOST_DESCRIBE_ENUM(FreshMemory, as_is, zeros, ones)
 
-/// Call the model. One descriptor: the block of `inputs`, mapped shared and writable. With
+/// Call the model. `inputs` is a list of arguments or a dict of keyword arguments. One descriptor:
+/// the block of `inputs`, mapped shared and writable. With
 /// `same_inputs` there is none, and the model gets the very tensors of the call before, whose
 /// memory the worker has meanwhile rewritten: an answer remembered by object, pointer or version is
 /// then a wrong one.

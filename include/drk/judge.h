@@ -36,6 +36,12 @@ struct Tolerance {
 [[nodiscard]] task::Comparison compare(const value::View& expected,
                                        const value::View& got,
                                        task::Correctness correctness);
+/// The same by a tolerance of the problem's own: real and complex numbers by `tolerance`, whatever
+/// their dtype; integers, booleans and texts exactly; NaN equals NaN in the same place; a list
+/// passes for a tuple.
+[[nodiscard]] task::Comparison compare(const value::View& expected,
+                                       const value::View& got,
+                                       const Tolerance& tolerance);
 
 /// The inputs whose bytes differ between `before` and `after`: "inputs[0]", ... The root alone if
 /// the two are not laid out alike.
@@ -57,7 +63,8 @@ struct Tolerance {
 /// finding that cannot be a mistake (written inputs, tampering, a lazy output); a wrong output; any
 /// other rejecting finding. Without a GPU nobody knows a kernel's share of the time, so there
 /// `ownership = strict` asks no more than `mixed`. Differences of parameters are reported among the
-/// observations and not judged.
+/// observations and not judged. Where no trial had anything to compare with, what is accepted is
+/// accepted unchecked.
 [[nodiscard]] task::Verdict decide(const task::Observations& observations, const task::Task& task);
 
 }  // namespace drk::judge

@@ -15,11 +15,16 @@ std::chrono::milliseconds Deadline::left() const noexcept {
   return std::max(left, std::chrono::milliseconds(0));
 }
 
-std::string utc_now_text() {
-  std::timespec now = {};
-  std::timespec_get(&now, TIME_UTC);
+std::int64_t unix_now_ms() noexcept {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string utc_text(std::int64_t unix_ms) {
+  const std::time_t seconds = unix_ms / 1000;
   std::tm parts = {};
-  gmtime_r(&now.tv_sec, &parts);
+  gmtime_r(&seconds, &parts);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
                      parts.tm_year + 1900,
                      parts.tm_mon + 1,
@@ -27,7 +32,7 @@ std::string utc_now_text() {
                      parts.tm_hour,
                      parts.tm_min,
                      parts.tm_sec,
-                     now.tv_nsec / 1'000'000);
+                     unix_ms % 1000);
 }
 
 }  // namespace drk

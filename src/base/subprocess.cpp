@@ -57,6 +57,9 @@ class SpawnSettings {
       posix_spawn_file_actions_addopen(&actions_, target, "/dev/null", O_RDWR, 0);
     }
   }
+  /// Nothing else is inherited, also not what a library opened without close-on-exec: a child that
+  /// holds a listening socket of ours keeps its port when we are gone.
+  void close_from(int first) { posix_spawn_file_actions_addclosefrom_np(&actions_, first); }
   posix_spawn_file_actions_t* actions() { return &actions_; }
   posix_spawnattr_t* attributes() { return &attributes_; }
 
@@ -77,6 +80,7 @@ ChildProcess ChildProcess::start(const ProgramOptions& options) {
   Fd moved;
   if (options.extra_fd == 3) moved = Fd(::fcntl(3, F_DUPFD_CLOEXEC, 10));
   settings.connect(moved ? moved.get() : options.extra_fd, 3);
+  settings.close_from(options.extra_fd >= 0 ? 4 : 3);
   ChildProcess child;
   const int error = ::posix_spawnp(&child.pid_,
                                    options.arguments[0].c_str(),

@@ -103,7 +103,8 @@ class Session {
     path_ = scratch_ + "/candidate.py";
     const Ref module = run_module("candidate", fds.at(0));
     const Ref model_class = find_class(module.get(), request.entry_point);
-    const Ref arguments = take_in(request.init_inputs, fds.at(1).get());
+    const Ref arguments = request.own_init_inputs ? own_init_inputs(module.get(), request.init_seed)
+                                                  : take_in(request.init_inputs, fds.at(1).get());
     construct(model_class.get(), arguments.get(), request.init_seed);
     Loaded loaded;
     loaded.parameters = parameters();
@@ -153,6 +154,15 @@ class Session {
     return Ref::share(found);
   }
 
+  /// What a submission is constructed with where no problem says it.
+  Ref own_init_inputs(PyObject* module, std::uint64_t init_seed) {
+    PyObject* found = PyDict_GetItemString(PyModule_GetDict(module), "get_init_inputs");
+    if (found == nullptr) return Ref::own(PyTuple_New(0));
+    seed(init_seed);
+    return attempt(
+        task::FailureKind::inputs_error, "get_init_inputs() raised", [&] { return call(found); });
+  }
+
   void construct(PyObject* model_class, PyObject* arguments, std::uint64_t init_seed) {
     seed(init_seed);
     model_ = attempt(task::FailureKind::construct_error, "the model's constructor raised", [&] {
@@ -196,7 +206,8 @@ class Session {
     const Ref inputs = attempt(task::FailureKind::inputs_error, "get_inputs() raised", [&] {
       return call(get_inputs_.get());
     });
-    if (PyList_Check(inputs.get()) == 0 && PyTuple_Check(inputs.get()) == 0) {
+    if (PyList_Check(inputs.get()) == 0 && PyTuple_Check(inputs.get()) == 0 &&
+        PyDict_Check(inputs.get()) == 0) {
       fail(task::FailureKind::inputs_error,
            "get_inputs() must return a list, got " + type_name(inputs.get()));
     }
@@ -205,15 +216,13 @@ class Session {
 
   Reply handle(const Call& request, const std::vector<Fd>& fds) {
     if (!model_) fail(task::FailureKind::call_error, "no model is loaded");
-    if (!request.same_inputs) {
-      arguments_ = Ref::own(PySequence_Tuple(take_in(request.inputs, fds.at(0).get()).get()));
-    }
+    if (!request.same_inputs) set_arguments(take_in(request.inputs, fds.at(0).get()));
     if (!arguments_) fail(task::FailureKind::call_error, "there was no call before");
     seed(request.forward_seed);
     begin_launches(request.launches);
     const FreshMemoryScope fresh_memory(request.fresh_memory);
     Called called;
-    Ref output = call_model(request, arguments_.get(), called.call_us);
+    Ref output = call_model(request, called.call_us);
     LaunchLog log = launches();
     begin_launches(LaunchMode::run);
     called.kernels = std::move(log.kernels);
@@ -227,7 +236,13 @@ class Session {
     return called;
   }
 
-  Ref call_model(const Call& request, PyObject* arguments, std::vector<double>& call_us) {
+  void set_arguments(const Ref& inputs) {
+    const bool by_name = PyDict_Check(inputs.get()) != 0;
+    arguments_ = Ref::own(by_name ? PyTuple_New(0) : PySequence_Tuple(inputs.get()));
+    keywords_ = by_name ? Ref::share(inputs.get()) : Ref();
+  }
+
+  Ref call_model(const Call& request, std::vector<double>& call_us) {
     const std::int64_t begin_ns = now_ns();
     Ref output;
     for (std::uint32_t i = 0; i < request.calls; ++i) {
@@ -237,7 +252,7 @@ class Session {
       std::int64_t start_ns = 0, end_ns = 0;
       Ref made = attempt(task::FailureKind::call_error, "forward raised", [&] {
         start_ns = now_ns();
-        PyObject* result = PyObject_Call(model_.get(), arguments, nullptr);
+        PyObject* result = PyObject_Call(model_.get(), arguments_.get(), keywords_.get());
         end_ns = now_ns();
         return Ref::own(result);
       });
@@ -341,6 +356,7 @@ class Session {
   Ref get_inputs_;
   Ref model_;
   Ref arguments_;  ///< Of the last call.
+  Ref keywords_;   ///< The same; empty where there are none.
 };
 
 }  // namespace

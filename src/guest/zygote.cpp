@@ -150,9 +150,8 @@ class Zygote {
 
 void serve_zygote(const TorchFunctions& torch, Fd socket, const std::string& hello) noexcept {
   try {
-    const pid_t worker = ::getppid();
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != worker) ::_exit(0);  // it died before the line above
+    // Until the worker's end of the socket closes: the worker gave up, or died. (A death signal
+    // would come when the worker's thread that started this process ends.)
     Zygote(torch, std::move(socket)).run(hello);
     ::_exit(0);
   } catch (const std::exception& error) {

@@ -104,10 +104,27 @@ value::DType precision_of(const ScalarTensor& scalar) {
   return is_narrow ? value::DType::float32 : value::DType::float64;
 }
 
+/// How leaves are compared: by a policy, or by a tolerance that the problem gives.
+struct Standard {
+  task::Correctness correctness = task::Correctness::strict;
+  std::optional<Tolerance> tolerance = std::nullopt;
+
+  /// KernelGYM never looks whether several outputs come as a list or as a tuple.
+  [[nodiscard]] bool sequences_are_alike() const noexcept {
+    return tolerance || correctness == task::Correctness::kernelgym;
+  }
+  [[nodiscard]] TensorRules rules(value::DType dtype) const noexcept {
+    if (!tolerance) return rules_for(dtype, correctness);
+    const value::DTypeClass kind = value::class_of(dtype);
+    const bool is_rounded = kind == value::DTypeClass::real || kind == value::DTypeClass::complex;
+    return {.tolerance = is_rounded ? *tolerance : Tolerance{}, .nan_equals_nan = true};
+  }
+};
+
 class Comparer {
  public:
-  Comparer(const value::View& expected, const value::View& got, task::Correctness correctness)
-      : expected_(expected), got_(got), correctness_(correctness) {}
+  Comparer(const value::View& expected, const value::View& got, const Standard& standard)
+      : expected_(expected), got_(got), standard_(standard) {}
 
   void compare_nodes(const Node& expected, const Node& got, const std::string& path) {
     if (!same_kind(expected.kind, got.kind)) return note_structure(expected, got, path);
@@ -139,11 +156,9 @@ class Comparer {
   }
 
  private:
-  /// KernelGYM never looks whether several outputs come as a list or as a tuple.
   [[nodiscard]] bool same_kind(NodeKind a, NodeKind b) const noexcept {
     const auto is_sequence = [](NodeKind k) { return k == NodeKind::list || k == NodeKind::tuple; };
-    const bool interchangeable = correctness_ == task::Correctness::kernelgym;
-    return a == b || (interchangeable && is_sequence(a) && is_sequence(b));
+    return a == b || (standard_.sequences_are_alike() && is_sequence(a) && is_sequence(b));
   }
 
   void compare_sequences(const Node& expected, const Node& got, const std::string& path) {
@@ -171,7 +186,7 @@ class Comparer {
     const value::Tensor& tensor = expected_.bundle->tensors[*expected.tensor];
     note(compare_tensors({tensor, expected_.block},
                          {got_.bundle->tensors[*got.tensor], got_.block},
-                         rules_for(tensor.dtype, correctness_),
+                         standard_.rules(tensor.dtype),
                          sums_),
          path);
   }
@@ -182,7 +197,7 @@ class Comparer {
     if (!expected_number || !got_number) return compare_texts(expected, got, path);
     note(compare_tensors(expected_number->view(),
                          got_number->view(),
-                         rules_for(precision_of(*expected_number), correctness_),
+                         standard_.rules(precision_of(*expected_number)),
                          sums_),
          path);
   }
@@ -214,19 +229,31 @@ class Comparer {
 
   value::View expected_;
   value::View got_;
-  task::Correctness correctness_;
+  Standard standard_;
   ErrorSums sums_;
   std::optional<task::Mismatch> first_;
 };
+
+task::Comparison compare_by(const Standard& standard,
+                            const value::View& expected,
+                            const value::View& got) {
+  Comparer comparer(expected, got, standard);
+  comparer.compare_nodes(expected.bundle->root, got.bundle->root, "output");
+  return comparer.take_result();
+}
 
 }  // namespace
 
 task::Comparison compare(const value::View& expected,
                          const value::View& got,
                          task::Correctness correctness) {
-  Comparer comparer(expected, got, correctness);
-  comparer.compare_nodes(expected.bundle->root, got.bundle->root, "output");
-  return comparer.take_result();
+  return compare_by({.correctness = correctness}, expected, got);
+}
+
+task::Comparison compare(const value::View& expected,
+                         const value::View& got,
+                         const Tolerance& tolerance) {
+  return compare_by({.tolerance = tolerance}, expected, got);
 }
 
 }  // namespace drk::judge

@@ -32,15 +32,19 @@ Verdict undecided(std::string what, std::optional<Failure> failure) {
   return {task::Undecided{std::move(what), std::move(failure)}, {}, Fault::infra};
 }
 
-Verdict failed_reference(const Failure& failure) {
+/// In kernel_simple the reference's place is taken by the cases.
+Verdict failed_reference(const Failure& failure, task::Workflow workflow) {
+  const bool has_cases = workflow == task::Workflow::kernel_simple;
+  const std::string of_whom = has_cases ? "the cases' code" : "the reference";
   switch (failure.kind) {
     case FailureKind::needs_gpu:
-      return undecided("the reference needs a GPU: " + failure.what, failure);
+      return undecided(of_whom + " needs a GPU: " + failure.what, failure);
     case FailureKind::protocol_error:
       // The problem's code has no reason to attack us: something of ours is broken.
-      return undecided("the reference's process cannot be understood: " + failure.what, failure);
+      return undecided("the process of " + of_whom + " cannot be understood: " + failure.what,
+                       failure);
     default:
-      return {task::Invalid{"the reference fails: " + failure.what, failure}, {}, Fault::task};
+      return {task::Invalid{of_whom + " fails: " + failure.what, failure}, {}, Fault::task};
   }
 }
 
@@ -119,9 +123,10 @@ bool outranks_wrong_output(const Finding& finding) noexcept {
 
 task::WrongOutput wrong_output_of(const std::vector<task::Trial>& trials) {
   task::WrongOutput outcome;
-  outcome.trials_run = static_cast<std::uint32_t>(trials.size());
   bool is_first = true;
   for (const task::Trial& trial : trials) {
+    if (!trial.compared) continue;
+    ++outcome.trials_run;
     const auto& mismatch = trial.comparison.mismatch;
     if (!mismatch) ++outcome.trials_passed;
     if (!mismatch || mismatch->kind == task::MismatchKind::subclass) continue;
@@ -135,6 +140,9 @@ task::Accepted accepted(const Observations& observations) {
   const bool on_gpu = observations.mode == task::Mode::gpu;
   const std::string clock = on_gpu ? "device" : "host";
   task::Accepted outcome;
+  outcome.checked = std::any_of(observations.trials.begin(),
+                                observations.trials.end(),
+                                [](const task::Trial& trial) { return trial.compared; });
   if (!observations.candidate_us.empty()) {
     outcome.timing = summarize(observations.candidate_us, clock);
   }
@@ -173,7 +181,9 @@ Verdict measured(const Observations& observations, const task::Policy& policy) {
 
 Verdict decide(const Observations& observations, const task::Task& task) {
   if (observations.invalidity) return invalid_task(*observations.invalidity);
-  if (observations.reference_failure) return failed_reference(*observations.reference_failure);
+  if (observations.reference_failure) {
+    return failed_reference(*observations.reference_failure, task.workflow);
+  }
   if (observations.candidate_failure) {
     return failed_candidate(*observations.candidate_failure, observations, task.policy);
   }

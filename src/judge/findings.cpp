@@ -91,8 +91,8 @@ void find_ownership(const Observations& seen, Findings& out) {
   out.add(Reason::no_candidate_kernel,
           fmt::format("in {} trials no kernel of the candidate's own was launched",
                       seen.trials.size()));
-  const bool all_right = std::none_of(seen.trials.begin(), seen.trials.end(), [](const Trial& t) {
-    return t.comparison.mismatch.has_value();
+  const bool all_right = std::all_of(seen.trials.begin(), seen.trials.end(), [](const Trial& t) {
+    return t.compared && !t.comparison.mismatch;
   });
   // A right output and no kernel at all: there is nobody else left who did the work.
   if (all_right && !any_launch(seen, [](const auto&) { return true; })) {

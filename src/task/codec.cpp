@@ -6,11 +6,18 @@
 
 namespace drk::task {
 
+json::Value to_json(const Task& task) {
+  return json::to_json(task);
+}
 json::Value to_json(const Result& result) {
   return json::to_json(result);
 }
 json::Value to_json(const Manifest& manifest) {
   return json::to_json(manifest);
+}
+
+Task task_from_json(const json::Value& value) {
+  return json::from_json<Task>(value, "task");
 }
 
 Result result_from_json(const json::Value& value) {
@@ -44,14 +51,7 @@ Task task_of(const Manifest& manifest) {
   Task task;
   task.reference_code = manifest.reference.text;
   task.candidate_code = manifest.candidate.text;
-  task.backend = manifest.backend;
-  task.entry_point = manifest.entry_point;
-  task.num_correct_trials = manifest.num_correct_trials;
-  task.num_perf_trials = manifest.num_perf_trials;
-  task.num_warmup = manifest.num_warmup;
-  task.measure_performance = manifest.measure_performance;
-  task.policy = manifest.policy;
-  task.limits = manifest.limits;
+  static_cast<TaskOptions&>(task) = static_cast<const TaskOptions&>(manifest);
   return task;
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,7 +23,7 @@ constexpr double kNotMeasured = -1;
 struct OldTerms {
   const char* status = "failed";
   bool compiled = false;
-  bool correct = false;
+  json::Value correct = false;
   json::Value decoy = nullptr;
   std::optional<std::string_view> error_code = {};
   std::string error_message = {};
@@ -69,8 +70,11 @@ class OldTermsOf {
  public:
   explicit OldTermsOf(const Result& result) : result_(result) {}
 
-  OldTerms operator()(const Accepted&) const {
-    return {.status = "completed", .compiled = true, .correct = true, .decoy = no_decoy()};
+  OldTerms operator()(const Accepted& outcome) const {
+    return {.status = "completed",
+            .compiled = true,
+            .correct = outcome.checked ? json::Value(true) : json::Value(nullptr),
+            .decoy = no_decoy()};
   }
   OldTerms operator()(const WrongOutput& outcome) const {
     return {.status = "completed",
@@ -147,22 +151,52 @@ void add_failure(const Result& result, json::Object& metadata) {
   }
 }
 
-void add_trials(const Result& result, json::Object& metadata) {
+/// Trials are more than were asked for where calls were timed: those are not counted.
+std::size_t planned_trials(const Manifest& manifest) {
+  return manifest.workflow == Workflow::kernel_simple ? manifest.trial_seeds.size()
+                                                      : manifest.num_correct_trials;
+}
+
+/// "(3 / 5)", of the trials in which something was compared.
+void add_trial_count(const Result& result, json::Object& metadata) {
+  std::size_t planned = planned_trials(result.manifest);
   const auto& trials = result.observations.trials;
-  if (trials.empty()) return;
+  std::size_t passed = 0;
+  for (const Trial& trial : std::span(trials).first(std::min(planned, trials.size()))) {
+    if (!trial.compared) --planned;
+    if (trial.compared && !trial.comparison.mismatch) ++passed;
+  }
+  metadata["correctness_trials"] = fmt::format("({} / {})", passed, planned);
+}
+
+void add_trials(const Result& result, json::Object& metadata) {
+  if (result.observations.trials.empty()) return;
+  add_trial_count(result, metadata);
   boost::json::array max_difference;
   boost::json::array avg_difference;
-  std::size_t passed = 0;
-  for (const Trial& trial : trials) {
-    passed += trial.comparison.mismatch ? 0 : 1;
+  for (const Trial& trial : result.observations.trials) {
+    if (!trial.compared) continue;
     // Texts, as KernelBench writes them, but with digits that matter for small numbers too.
     max_difference.emplace_back(fmt::format("{:.6g}", trial.comparison.max_abs_error));
     avg_difference.emplace_back(fmt::format("{:.6g}", trial.comparison.mean_abs_error));
   }
-  metadata["correctness_trials"] =
-      fmt::format("({} / {})", passed, result.manifest.num_correct_trials);
   metadata["max_difference"] = std::move(max_difference);
   metadata["avg_difference"] = std::move(avg_difference);
+}
+
+void add_cases(const Result& result, json::Object& metadata) {
+  if (result.manifest.workflow != Workflow::kernel_simple) return;
+  boost::json::array failed;
+  for (const Trial& trial : result.observations.trials) {
+    const json::Value name = json::to_json(trial.case_name.value_or(""));
+    // Calls that are timed give a case a second trial.
+    if (!trial.comparison.mismatch || std::find(failed.begin(), failed.end(), name) != failed.end())
+      continue;
+    failed.push_back(name);
+  }
+  metadata["cases_source"] = json::name_of(result.manifest.cases_source());
+  metadata["num_cases"] = result.manifest.trial_seeds.size();
+  metadata["correctness_failed_cases"] = std::move(failed);
 }
 
 std::string device_of(Mode mode) {
@@ -190,8 +224,10 @@ json::Object metadata_of(const Result& result, const OldTerms& terms) {
   metadata["backend"] = json::name_of(result.manifest.backend);
   metadata["num_correct_trials"] = result.manifest.num_correct_trials;
   metadata["num_perf_trials"] = result.manifest.num_perf_trials;
+  metadata["reference_backend"] = json::name_of(result.manifest.reference_backend);
   metadata["triton_profiler_used"] = false;
   add_trials(result, metadata);
+  add_cases(result, metadata);
   if (terms.error_code == "CORRECTNESS_ERROR") {
     metadata["correctness_issue"] = json::to_json(terms.error_message);
   }
@@ -247,6 +283,8 @@ json::Object wire_result(const Result& result) {
     body["error_code"] = *terms.error_code;
   }
   body["processing_time"] = processing_time_s(result);
+  if (result.verdict.fault) body["fault"] = json::name_of(*result.verdict.fault);
+  body["timeline"] = json::to_json(result.timeline);
   return body;
 }
 

@@ -5,6 +5,7 @@
 #include "drk/base/error.h"
 #include "drk/base/hash.h"
 #include "drk/base/json.h"
+#include "drk/base/random.h"
 #include "drk/judge.h"
 
 #include <fmt/format.h>
@@ -45,6 +46,17 @@ std::uint64_t output_limit(const Block& expected) {
   return expected.bundle.block_bytes * 2 + kSlackBytes;
 }
 
+/// In a failure of code that lies in a file of its own: its line there. See simple_reference.h.
+void point_into_cases(task::Failure& failure) {
+  if (!failure.error) return;
+  const auto& frames = failure.error->traceback;
+  const auto inner = std::find_if(frames.rbegin(), frames.rend(), [](const task::Frame& frame) {
+    return frame.file.ends_with("/cases.py");
+  });
+  failure.error->line.reset();
+  if (inner != frames.rend()) failure.error->line = inner->line;
+}
+
 /// The failing line's text, from the code that we hold and not from what the guest says.
 void point_at_source(std::optional<task::Failure>& failure, const std::string& code) {
   if (!failure || !failure->error || !failure->error->line) return;
@@ -53,6 +65,14 @@ void point_at_source(std::optional<task::Failure>& failure, const std::string& c
   for (std::uint32_t i = 0; i < *failure->error->line && std::getline(lines, line); ++i) {
   }
   failure->error->source_line = line;
+}
+
+task::Failure lie(task::Stage stage, const Error& error) {
+  task::Failure failure;
+  failure.stage = stage;
+  failure.kind = task::FailureKind::protocol_error;
+  failure.what = error.what();
+  return failure;
 }
 
 task::Comparison bad_leaf_comparison(const guest::BadLeaf& leaf) {
@@ -77,6 +97,7 @@ Evaluation::Evaluation(const Options& worker_options,
       pool_(pool),
       references_(references),
       task_(task),
+      basis_(is_simple() ? simple_reference_task(task) : task),
       options_(options),
       is_replay_(options.replay != nullptr && has_seeds(*options.replay)),
       begin_ns_(now_ns()) {
@@ -85,15 +106,18 @@ Evaluation::Evaluation(const Options& worker_options,
   manifest.created_at = utc_now_text();
   manifest.reference = {sha256_hex(task.reference_code), task.reference_code};
   manifest.candidate = {sha256_hex(task.candidate_code), task.candidate_code};
-  manifest.backend = task.backend;
-  manifest.entry_point = task.entry_point;
-  manifest.num_correct_trials = task.num_correct_trials;
-  manifest.num_perf_trials = task.num_perf_trials;
-  manifest.num_warmup = task.num_warmup;
-  manifest.measure_performance = task.measure_performance;
-  manifest.policy = task.policy;
-  manifest.limits = task.limits;
+  static_cast<task::TaskOptions&>(manifest) = static_cast<const task::TaskOptions&>(task);
   manifest.machine = describe_machine();
+}
+
+template <class Work>
+std::invoke_result_t<Work> Evaluation::with_reference(task::Stage stage, const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt || !has_own_cases()) throw;
+    return lie(stage, error);
+  }
 }
 
 bool Evaluation::timed(const std::string& name, const std::function<bool()>& stage) {
@@ -112,14 +136,15 @@ void Evaluation::run() {
                         timed("reference", [&] { return load_reference(); }) &&
                         timed("load", [&] { return load_candidate(); }) &&
                         timed("correctness", [&] { return check_correctness(); }) &&
-                        timed("detect", [&] { return detect(); }) &&
+                        (!detects() || timed("detect", [&] { return detect(); })) &&
                         (!task_.measure_performance || timed("time", [&] { return time_calls(); }));
   (void)timed("finish", [&] {
     finish_candidate();
     return complete;
   });
   point_at_source(observed().candidate_failure, task_.candidate_code);
-  point_at_source(observed().reference_failure, task_.reference_code);
+  point_at_source(observed().reference_failure,
+                  is_simple() ? task_.cases_code : task_.reference_code);
   result_.verdict = judge::decide(observed(), task_);
   result_.manifest.outcome = task::outcome_kind(result_.verdict);
 }
@@ -156,23 +181,86 @@ GuestProcess::Outcome Evaluation::ask_candidate(const guest::Request& request,
 bool Evaluation::load_reference() {
   progress(task::Stage::load, "reference");
   result_.manifest.versions = pool_.zygote()->hello().versions;
-  References::Outcome outcome = [&] {
-    if (!is_replay_) return references_.acquire(task_, options_.stop);
-    const task::Manifest& past = *options_.replay;
-    return references_.load_fresh(task_, past.init_seed, past.trial_seeds, options_.stop);
-  }();
+  References::Outcome outcome = get_reference();
   if (auto* failure = std::get_if<task::Failure>(&outcome)) {
-    observed().reference_failure = std::move(*failure);
+    note_reference_failure(std::move(*failure));
     return false;
   }
   reference_ = std::get<std::shared_ptr<Reference>>(outcome);
+  result_.manifest.init_seed = reference_->init_seed();
+  if (is_simple()) return load_cases();
   choose_seeds();
   return true;
 }
 
+References::Outcome Evaluation::get_reference() {
+  return with_reference(task::Stage::load, [&]() -> References::Outcome {
+    if (is_replay_) {
+      const task::Manifest& past = *options_.replay;
+      return references_.load_fresh(basis_, past.init_seed, past.trial_seeds, options_.stop);
+    }
+    if (!has_own_cases()) return references_.acquire(basis_, options_.stop);
+    // Nobody else will ask for what a candidate brings along: it is not kept.
+    const std::uint64_t init_seed = secure_random(std::uint64_t{1} << 63U);
+    return references_.load_fresh(basis_, init_seed, {}, options_.stop);
+  });
+}
+
+void Evaluation::note_reference_failure(task::Failure failure) {
+  if (is_simple()) point_into_cases(failure);
+  (has_own_cases() ? observed().candidate_failure : observed().reference_failure) =
+      std::move(failure);
+}
+
+bool Evaluation::load_cases() {
+  // What ages a reference's seeds ages these cases' random values.
+  (void)reference_->draw_seeds(0);
+  using Outcome = std::variant<std::vector<SimpleCase>, task::Failure>;
+  Outcome outcome = with_reference(task::Stage::load, [&]() -> Outcome {
+    auto made = reference_->trial(kCasesSeed, basis_, options_.stop);
+    if (auto* failure = std::get_if<task::Failure>(&made)) return std::move(*failure);
+    return read_simple_cases(std::get<std::shared_ptr<const TrialData>>(made)->inputs.view());
+  });
+  if (auto* failure = std::get_if<task::Failure>(&outcome)) {
+    note_reference_failure(std::move(*failure));
+    return false;
+  }
+  cases_ = std::get<std::vector<SimpleCase>>(std::move(outcome));
+  choose_case_seeds();
+  return true;
+}
+
+/// A case's seed is its position. The first is timed; the last comes after that, so that inputs
+/// differ where there are two.
+void Evaluation::choose_case_seeds() {
+  task::Manifest& manifest = result_.manifest;
+  manifest.trial_seeds.clear();
+  for (std::uint64_t i = 0; i < cases_.size(); ++i) manifest.trial_seeds.push_back(i);
+  const auto compared = std::find_if(manifest.trial_seeds.begin(),
+                                     manifest.trial_seeds.end(),
+                                     [&](std::uint64_t seed) { return compares(seed); });
+  manifest.contribution_seed = compared == manifest.trial_seeds.end() ? 0 : *compared;
+  manifest.timing_seed = 0;
+  manifest.final_seed = manifest.trial_seeds.back();
+}
+
+const SimpleCase* Evaluation::case_of(std::uint64_t seed) const {
+  return is_simple() ? &cases_.at(seed) : nullptr;
+}
+
+bool Evaluation::compares(std::uint64_t seed) const {
+  const SimpleCase* simple_case = case_of(seed);
+  return simple_case == nullptr || (task_.check_correctness && simple_case->has_outputs);
+}
+
+bool Evaluation::detects() const {
+  if (!is_simple()) return true;
+  return task_.policy.ownership != task::Ownership::free &&
+         compares(result_.manifest.contribution_seed.value());
+}
+
 void Evaluation::choose_seeds() {
   task::Manifest& manifest = result_.manifest;
-  manifest.init_seed = reference_->init_seed();
   if (is_replay_) {
     manifest.trial_seeds = options_.replay->trial_seeds;
     manifest.contribution_seed = options_.replay->contribution_seed;
@@ -214,13 +302,14 @@ bool Evaluation::load_candidate() {
   request.entry_point = task_.candidate_entry_point();
   request.init_seed = reference_->init_seed();
   request.init_inputs = reference_->init_inputs().bundle;
+  request.own_init_inputs = is_simple() && task_.cases_source() != task::CasesSource::cases_code;
   auto outcome = ask_candidate(request, fds, task::Stage::load);
   if (auto* failure = std::get_if<task::Failure>(&outcome)) {
     observed().candidate_failure = std::move(*failure);
     return false;
   }
   const auto& answer = std::get<GuestProcess::Answer>(outcome);
-  compare_parameters(std::get<guest::Loaded>(answer.reply).parameters);
+  if (!is_simple()) compare_parameters(std::get<guest::Loaded>(answer.reply).parameters);
   return true;
 }
 
@@ -242,9 +331,10 @@ void Evaluation::compare_parameters(const std::vector<std::string>& candidate) {
 }
 
 std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan& plan) {
-  auto made = reference_->trial(plan.seed, task_, options_.stop);
+  auto made = with_reference(plan.stage,
+                             [&] { return reference_->trial(plan.seed, basis_, options_.stop); });
   if (auto* failure = std::get_if<task::Failure>(&made)) {
-    observed().reference_failure = std::move(*failure);
+    note_reference_failure(std::move(*failure));
     return std::nullopt;
   }
   const TrialData& data = *std::get<std::shared_ptr<const TrialData>>(made);
@@ -256,6 +346,7 @@ std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan&
   call.budget_s = plan.stage == task::Stage::time ? task_.limits.timing_budget_s : 0;
   call.launches = plan.launches;
   call.fresh_memory = plan.fresh_memory;
+  call.want_output = compares(plan.seed);
   call.max_output_bytes = output_limit(data.expected);
   const int fd = inputs_.memory.get();
   auto outcome =
@@ -264,36 +355,48 @@ std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan&
     observed().candidate_failure = std::move(*failure);
     return std::nullopt;
   }
-  auto& answer = std::get<GuestProcess::Answer>(outcome);
-  CallResult result;
   try {
-    result.called = std::move(std::get<guest::Called>(answer.reply));
-    if (result.called.call_us.empty()) {
-      throw Error(ErrorCode::corrupt, "it answered without having called the model");
-    }
-    result.trial.seed = plan.seed;
-    result.trial.host_us = result.called.call_us.back();
-    result.trial.kernels = result.called.kernels;
-    if (result.called.bad_leaf) {
-      result.trial.comparison = bad_leaf_comparison(*result.called.bad_leaf);
-    } else {
-      // The candidate has run: what this process says is checked, and its memory sealed, first.
-      const Block output = seal_block(std::move(result.called.output), std::move(answer.memory));
-      result.trial.comparison =
-          judge::compare(data.expected.view(), output.view(), task_.policy.correctness);
-    }
-    const value::View used = {&data.inputs.bundle, inputs_.mapping.bytes()};
-    result.trial.mutated_inputs = judge::changed_leaves(data.inputs.view(), used, "inputs");
+    return examine(plan, data, std::get<GuestProcess::Answer>(std::move(outcome)));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
-    task::Failure failure;
-    failure.stage = plan.stage;
-    failure.kind = task::FailureKind::protocol_error;
-    failure.what = error.what();
-    observed().candidate_failure = std::move(failure);
+    observed().candidate_failure = lie(plan.stage, error);
     return std::nullopt;
   }
+}
+
+Evaluation::CallResult Evaluation::examine(const CallPlan& plan,
+                                           const TrialData& data,
+                                           GuestProcess::Answer answer) {
+  CallResult result;
+  result.called = std::move(std::get<guest::Called>(answer.reply));
+  if (result.called.call_us.empty()) {
+    throw Error(ErrorCode::corrupt, "it answered without having called the model");
+  }
+  task::Trial& trial = result.trial;
+  trial.seed = plan.seed;
+  if (const SimpleCase* simple_case = case_of(plan.seed)) trial.case_name = simple_case->name;
+  trial.compared = compares(plan.seed);
+  trial.host_us = result.called.call_us.back();
+  trial.kernels = result.called.kernels;
+  if (trial.compared && result.called.bad_leaf) {
+    trial.comparison = bad_leaf_comparison(*result.called.bad_leaf);
+  } else if (trial.compared) {
+    // The candidate has run: what this process says is checked, and its memory sealed, first.
+    const Block output = seal_block(std::move(result.called.output), std::move(answer.memory));
+    trial.comparison = compare_output(data, output.view());
+  }
+  const value::View used = {&data.inputs.bundle, inputs_.mapping.bytes()};
+  trial.mutated_inputs = judge::changed_leaves(data.inputs.view(), used, "inputs");
   return result;
+}
+
+task::Comparison Evaluation::compare_output(const TrialData& data, const value::View& output) {
+  const value::View expected = data.expected.view();
+  if (const SimpleCase* simple_case = case_of(data.seed)) {
+    const judge::Tolerance tolerance = {.atol = simple_case->atol, .rtol = simple_case->rtol};
+    return judge::compare(expected, output, tolerance);
+  }
+  return judge::compare(expected, output, task_.policy.correctness);
 }
 
 void Evaluation::give_inputs(const TrialData& data, bool rewrite_inputs, guest::Call& call) {
@@ -394,10 +497,11 @@ bool Evaluation::time_calls() {
   last.seed = result_.manifest.final_seed.value();
   last.rewrite_inputs = true;
   if (!run_trial(last)) return false;
+  if (is_simple()) return true;  // nothing to be faster than
   progress(task::Stage::time, "reference");
-  Reference::TimesOutcome reference = reference_->times_us(task_, calls, options_.stop);
+  Reference::TimesOutcome reference = reference_->times_us(basis_, calls, options_.stop);
   if (auto* failure = std::get_if<task::Failure>(&reference)) {
-    observed().reference_failure = std::move(*failure);
+    note_reference_failure(std::move(*failure));
     return false;
   }
   observed().reference_us = std::get<std::vector<double>>(std::move(reference));

@@ -5,8 +5,10 @@
 #include "drk/worker.h"
 
 #include "worker/references.h"
+#include "worker/simple_reference.h"
 
 #include <map>
+#include <type_traits>
 
 namespace drk::worker {
 
@@ -27,13 +29,15 @@ class Evaluation {
   // The stages; each false when nothing after it makes sense.
   [[nodiscard]] bool validate();
   [[nodiscard]] bool load_reference();
+  [[nodiscard]] bool load_cases();  ///< The second half of it, of kernel_simple.
   [[nodiscard]] bool load_candidate();
   [[nodiscard]] bool check_correctness();
   [[nodiscard]] bool detect();
   [[nodiscard]] bool time_calls();
   void finish_candidate();
 
-  /// One call of the candidate on the inputs of `seed`, compared with what the reference made.
+  /// One call of the candidate on the inputs of `seed`, compared with what the reference made, or
+  /// with what the case says.
   struct CallPlan {
     task::Stage stage = task::Stage::correctness;
     std::uint64_t seed = 0;
@@ -51,7 +55,34 @@ class Evaluation {
   /// What the candidate's call is given: new memory, or the last call's rewritten.
   void give_inputs(const TrialData& data, bool rewrite_inputs, guest::Call& call);
   [[nodiscard]] bool run_trial(const CallPlan& plan);
+  /// What the call has given, held against `data`. Throws Error{corrupt} when the guest lies.
+  [[nodiscard]] CallResult examine(const CallPlan& plan,
+                                   const TrialData& data,
+                                   GuestProcess::Answer answer);
+  [[nodiscard]] task::Comparison compare_output(const TrialData& data, const value::View& output);
+  /// Of kernel_simple: the case that a seed stands for, and whether its output is compared.
+  [[nodiscard]] const SimpleCase* case_of(std::uint64_t seed) const;
+  [[nodiscard]] bool compares(std::uint64_t seed) const;
+
+  [[nodiscard]] bool is_simple() const noexcept {
+    return task_.workflow == task::Workflow::kernel_simple;
+  }
+  /// The cases are the candidate's own: what goes wrong with them is held against it.
+  [[nodiscard]] bool has_own_cases() const noexcept {
+    return is_simple() && task_.cases_source() == task::CasesSource::kernel_code;
+  }
+  void note_reference_failure(task::Failure failure);
+  /// Lets the reference's guest work. One that runs the candidate's own cases may lie as the
+  /// candidate's may: a corrupt answer is then a failure of the candidate. `work` returns a variant
+  /// that can hold one.
+  template <class Work>
+  [[nodiscard]] std::invoke_result_t<Work> with_reference(task::Stage stage, const Work& work);
+  /// Whether the candidate's kernels must have mattered, and where that can be found out.
+  [[nodiscard]] bool detects() const;
+
+  [[nodiscard]] References::Outcome get_reference();
   void choose_seeds();
+  void choose_case_seeds();
   void compare_parameters(const std::vector<std::string>& candidate);
 
   void progress(task::Stage stage, const std::string& detail) const;
@@ -71,6 +102,7 @@ class Evaluation {
   GuestPool& pool_;
   References& references_;
   const task::Task& task_;
+  const task::Task basis_;  ///< What the reference guest works by: `task_`, or its cases'.
   const EvaluateOptions& options_;
   const bool is_replay_;  ///< With recorded seeds.
   const std::int64_t begin_ns_;
@@ -78,6 +110,7 @@ class Evaluation {
   std::map<task::Stage, double> stage_s_;  ///< By stage.
 
   std::shared_ptr<Reference> reference_;  ///< Shared with the cache and other evaluations.
+  std::vector<SimpleCase> cases_;         ///< Of kernel_simple.
   std::unique_ptr<GuestProcess> candidate_;
   value::Bundle inputs_layout_;  ///< Of `inputs_`.
   WritableCopy inputs_;          ///< What the candidate's last call was given.

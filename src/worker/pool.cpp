@@ -2,8 +2,10 @@
 // Warm guests, host users, control groups.
 #include "worker/pool.h"
 
+#include "drk/base/clock.h"
 #include "drk/base/error.h"
 
+#include <algorithm>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@ namespace {
 // Far above what systems give out; a range per process, so that two workers never share a user.
 constexpr std::uint32_t kFirstUser = 1'000'000'000;
 constexpr std::uint32_t kUsersPerProcess = 256;
+constexpr std::chrono::seconds kIdle(10);  // without a taker, one guest less is kept warm
 
 bool operator==(const sandbox::Limits& a, const sandbox::Limits& b) {
   return a.memory_bytes == b.memory_bytes && a.tmp_bytes == b.tmp_bytes &&
@@ -23,7 +26,10 @@ bool operator==(const sandbox::Limits& a, const sandbox::Limits& b) {
 }  // namespace
 
 GuestPool::GuestPool(const Options& options)
-    : options_(options), refiller_([this](const std::stop_token& stop) { refill(stop); }) {}
+    : options_(options),
+      target_(options.warm_guests),
+      last_take_ns_(now_ns()),
+      refiller_([this](const std::stop_token& stop) { refill(stop); }) {}
 
 GuestPool::~GuestPool() {
   refiller_.request_stop();
@@ -80,7 +86,11 @@ std::unique_ptr<GuestProcess> GuestPool::take(const sandbox::Limits& limits) {
   if (limits == sandbox::Limits{}) {
     const std::lock_guard lock(warm_mutex_);
     active_ = true;
-    if (!warm_.empty()) {
+    last_take_ns_ = now_ns();
+    if (warm_.empty()) {
+      target_ = std::min<std::size_t>(target_ + 1, options_.max_warm_guests);
+      target_ = std::max<std::size_t>(target_, options_.warm_guests);
+    } else {
       std::unique_ptr<GuestProcess> guest = std::move(warm_.back());
       warm_.pop_back();
       wanted_.notify_one();
@@ -92,12 +102,31 @@ std::unique_ptr<GuestProcess> GuestPool::take(const sandbox::Limits& limits) {
   return guest;
 }
 
+std::vector<std::unique_ptr<GuestProcess>> GuestPool::shrink() {
+  std::vector<std::unique_ptr<GuestProcess>> surplus;
+  if (std::chrono::nanoseconds(now_ns() - last_take_ns_) < kIdle) return surplus;
+  if (target_ > options_.warm_guests) --target_;
+  while (warm_.size() > target_) {
+    surplus.push_back(std::move(warm_.back()));
+    warm_.pop_back();
+  }
+  return surplus;
+}
+
 void GuestPool::refill(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "drk-warm");
   std::unique_lock lock(warm_mutex_);
   for (;;) {
-    wanted_.wait(lock, stop, [&] { return active_ && warm_.size() < options_.warm_guests; });
+    const auto is_wanted = [&] { return active_ && warm_.size() < target_; };
+    const bool wanted = wanted_.wait_for(lock, stop, kIdle, is_wanted);
     if (stop.stop_requested()) return;
+    if (!wanted) {
+      std::vector<std::unique_ptr<GuestProcess>> surplus = shrink();
+      lock.unlock();
+      surplus.clear();  // ending a process takes a while
+      lock.lock();
+      continue;
+    }
     lock.unlock();
     std::unique_ptr<GuestProcess> guest;
     try {

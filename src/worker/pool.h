@@ -35,6 +35,8 @@ class GuestPool {
   /// A zygote takes its guests along when it ends.
   void forget_dead_zygote();
   void refill(const std::stop_token& stop);
+  /// Keeps one less warm when nobody has asked for a while; those that are too many.
+  [[nodiscard]] std::vector<std::unique_ptr<GuestProcess>> shrink();
 
   const Options options_;
   const sandbox::CgroupRoot cgroups_;
@@ -48,8 +50,10 @@ class GuestPool {
   std::mutex warm_mutex_;
   std::condition_variable_any wanted_;
   std::vector<std::unique_ptr<GuestProcess>> warm_;
-  bool active_ = false;    ///< Nothing is warmed before the first guest was asked for.
-  std::jthread refiller_;  ///< Last: ends before what it uses.
+  bool active_ = false;        ///< Nothing is warmed before the first guest was asked for.
+  std::size_t target_;         ///< So many are kept warm: follows the load.
+  std::int64_t last_take_ns_;  ///< Of a guest with the usual limits.
+  std::jthread refiller_;      ///< Last: ends before what it uses.
 };
 
 }  // namespace drk::worker

@@ -165,31 +165,49 @@ References::Outcome References::load_fresh(const task::Task& task,
   return reference;
 }
 
+std::shared_ptr<Reference> References::find_kept(const std::string& key) {
+  const auto found =
+      std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.key == key; });
+  if (found == kept_.end()) return nullptr;
+  if (!found->reference->is_usable() || found->reference->is_worn_out(options_.seed_pool_uses)) {
+    kept_.erase(found);
+    return nullptr;
+  }
+  kept_.splice(kept_.begin(), kept_, found);
+  return kept_.front().reference;
+}
+
 References::Outcome References::acquire(const task::Task& task, const std::stop_token& stop) {
   const std::string key = sha256_hex(task.entry_point + '\0' + task.reference_code);
   {
+    std::unique_lock lock(mutex_);
+    const bool is_free = loaded_.wait(lock, stop, [&] { return !loading_.contains(key); });
+    if (!is_free)
+      throw Error(ErrorCode::timed_out, "worker: told to stop while a reference loaded");
+    if (std::shared_ptr<Reference> kept = find_kept(key)) return kept;
+    loading_.insert(key);
+  }
+  // Whatever comes of it, those that wait look again: what failed for one (its limits, its being
+  // told to stop) need not fail for the next.
+  const auto announce = [&](std::shared_ptr<Reference> reference) {
     const std::lock_guard lock(mutex_);
-    const auto found =
-        std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.key == key; });
-    if (found != kept_.end()) {
-      if (found->reference->is_usable() &&
-          !found->reference->is_worn_out(options_.seed_pool_uses)) {
-        kept_.splice(kept_.begin(), kept_, found);
-        return kept_.front().reference;
-      }
-      kept_.erase(found);
+    loading_.erase(key);
+    if (reference) {
+      kept_.push_front({key, std::move(reference)});
+      if (kept_.size() > options_.kept_references) kept_.pop_back();
     }
+    loaded_.notify_all();
+  };
+  try {
+    Outcome loaded = load_fresh(
+        task, secure_random(std::uint64_t{1} << 63U), secret_seeds(options_.seed_pool), stop);
+    const auto* reference = std::get_if<std::shared_ptr<Reference>>(&loaded);
+    announce(reference == nullptr ? nullptr : *reference);
+    return loaded;
+  } catch (...) {
+    announce(nullptr);
+    throw;
   }
-  // Two evaluations of one new problem may both load it: the later one's is kept. Loading under the
-  // lock would hold up evaluations of other problems.
-  Outcome loaded = load_fresh(
-      task, secure_random(std::uint64_t{1} << 63U), secret_seeds(options_.seed_pool), stop);
-  if (const auto* reference = std::get_if<std::shared_ptr<Reference>>(&loaded)) {
-    const std::lock_guard lock(mutex_);
-    kept_.push_front({key, *reference});
-    if (kept_.size() > options_.kept_references) kept_.pop_back();
-  }
-  return loaded;
 }
 
 }  // namespace drk::worker

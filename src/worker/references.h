@@ -5,11 +5,13 @@
 #include "worker/memory.h"
 #include "worker/pool.h"
 
+#include <condition_variable>
 #include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -85,7 +87,8 @@ class References {
   References(const Options& options, GuestPool& pool) : options_(options), pool_(pool) {}
 
   using Outcome = std::variant<std::shared_ptr<Reference>, task::Failure>;
-  /// The loaded reference of a task: a kept one, or loaded now.
+  /// The loaded reference of a task: a kept one, or loaded now. Of several callers with the same
+  /// problem one loads it and the others wait for that.
   [[nodiscard]] Outcome acquire(const task::Task& task, const std::stop_token& stop);
   /// One of its own with given seeds, for a replay.
   [[nodiscard]] Outcome load_fresh(const task::Task& task,
@@ -94,9 +97,14 @@ class References {
                                    const std::stop_token& stop);
 
  private:
+  /// A kept one that is still good; moves it to the front.
+  [[nodiscard]] std::shared_ptr<Reference> find_kept(const std::string& key);
+
   const Options& options_;
   GuestPool& pool_;
-  std::mutex mutex_;
+  std::mutex mutex_;  ///< Guards all below.
+  std::condition_variable_any loaded_;
+  std::set<std::string> loading_;  ///< Keys that somebody is loading now.
   struct Kept {
     std::string key;
     std::shared_ptr<Reference> reference;

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace drk::judge {
 namespace {
 
@@ -232,6 +234,57 @@ TEST(CompareTrees, TheFirstWrongLeafIsNamedAndAllComparableOnesCount) {
   EXPECT_EQ(comparison.max_abs_error, 2);
   EXPECT_EQ(comparison.max_rel_error, 0.25);
   EXPECT_EQ(comparison.mean_abs_error, 0.5) << "over the four elements that have a partner";
+}
+
+// --- by a tolerance of the problem's own ---
+
+std::string outcome_within(const Tolerance& tolerance, const Node& expected, const Node& got) {
+  Tree a;
+  Tree b;
+  return outcome_of(compare(a.values.root(expected), b.values.root(got), tolerance));
+}
+
+std::string tensors_within(const Tolerance& tolerance,
+                           const std::vector<float>& expected,
+                           const std::vector<float>& got) {
+  Values a;
+  Values b;
+  const auto count = static_cast<std::int64_t>(expected.size());
+  return outcome_of(compare(a.root(a.dense(DType::float32, {count}, expected)),
+                            b.root(b.dense(DType::float32, {count}, got)),
+                            tolerance));
+}
+
+TEST(CompareWithin, AllowsAbsoluteAndRelativeErrors) {
+  EXPECT_EQ(tensors_within({.atol = 0.5, .rtol = 0}, {1, 100}, {1.5, 99.5}), "equal");
+  EXPECT_EQ(tensors_within({.atol = 0.5, .rtol = 0}, {1, 100}, {1, 101}),
+            "output: value: 100 | 101");
+  EXPECT_EQ(tensors_within({.atol = 0, .rtol = 0.01}, {1, 100}, {1, 101}), "equal");
+  EXPECT_EQ(tensors_within({.atol = 0, .rtol = 0.01}, {1, 100}, {1.02F, 100}),
+            "output: value: 1 | 1.02");
+}
+
+TEST(CompareWithin, TakesNanForNanInTheSamePlace) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(tensors_within({}, {1, nan}, {1, nan}), "equal");
+  EXPECT_NE(tensors_within({.atol = 9, .rtol = 9}, {1, nan}, {nan, 1}), "equal");
+}
+
+TEST(CompareWithin, WantsIntegersExactly) {
+  const Tolerance wide{.atol = 9, .rtol = 9};
+  EXPECT_EQ(outcome_within(wide, integer("3"), integer("4")), "output: value: 3 | 4");
+  Values a;
+  Values b;
+  EXPECT_NE(outcome_of(compare(a.root(a.dense(DType::int32, {1}, std::vector<std::int32_t>{3})),
+                               b.root(b.dense(DType::int32, {1}, std::vector<std::int32_t>{4})),
+                               wide)),
+            "equal");
+}
+
+TEST(CompareWithin, TakesATupleForAListAndFloatsByTolerance) {
+  EXPECT_EQ(outcome_within({.atol = 0.5}, list({real("1.5")}), tuple({real("2")})), "equal");
+  EXPECT_EQ(outcome_within({.atol = 0.4}, list({real("1.5")}), tuple({real("2")})),
+            "output[0]: value: 1.5 | 2");
 }
 
 }  // namespace

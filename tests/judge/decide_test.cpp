@@ -370,5 +370,56 @@ TEST(Decide, IsDeterministic) {
             json::dump(json::to_json(decide(seen, Task{}))));
 }
 
+// --- kernel_simple ---
+
+Trial unchecked_trial() {
+  Trial trial = good_trial();
+  trial.compared = false;
+  return trial;
+}
+
+bool is_checked(const Observations& seen) {
+  return std::get<task::Accepted>(decide(seen, Task{}).outcome).checked;
+}
+
+TEST(DecideCases, SaysWhetherAnythingWasCompared) {
+  Observations seen = honest();
+  EXPECT_TRUE(is_checked(seen));
+  seen.trials.push_back(unchecked_trial());
+  EXPECT_TRUE(is_checked(seen));
+  seen.trials.assign(2, unchecked_trial());
+  EXPECT_FALSE(is_checked(seen));
+}
+
+TEST(DecideCases, CountsOnlyWhatWasCompared) {
+  Observations seen = honest();
+  Trial wrong = good_trial();
+  wrong.comparison.mismatch = mismatch(MismatchKind::value);
+  seen.trials = {good_trial(), unchecked_trial(), wrong};
+  const Verdict verdict = decide(seen, Task{});
+  const auto& outcome = std::get<task::WrongOutput>(verdict.outcome);
+  EXPECT_EQ(outcome.trials_passed, 1U);
+  EXPECT_EQ(outcome.trials_run, 2U);
+}
+
+TEST(DecideCases, CallsNoOutputRightThatWasNotCompared) {
+  Observations seen = honest();
+  Trial bare = unchecked_trial();
+  bare.kernels.clear();
+  seen.trials.assign(2, bare);
+  seen.contribution.reset();
+  EXPECT_EQ(decide_text(seen), "rejected[no_candidate_kernel]/none: no_candidate_kernel");
+  EXPECT_EQ(decide_text(seen, Ownership::free), "accepted/none:");
+}
+
+TEST(DecideCases, NamesTheCasesAndNoReference) {
+  Observations seen;
+  seen.reference_failure = failure(FailureKind::inputs_error);
+  Task task;
+  task.workflow = task::Workflow::kernel_simple;
+  EXPECT_EQ(std::get<task::Invalid>(decide(seen, task).outcome).what,
+            "the cases' code fails: it broke");
+}
+
 }  // namespace
 }  // namespace drk::judge

@@ -75,9 +75,9 @@ inline value::Node sequence(value::NodeKind kind, std::vector<value::Node> items
 inline value::Node dict(std::vector<std::pair<std::string, value::Node>> entries) {
   value::Node node;
   node.kind = value::NodeKind::dict;
-  for (auto& [key, item] : entries) {
-    node.keys.push_back(std::move(key));
-    node.items.push_back(std::move(item));
+  for (auto& entry : entries) {
+    node.keys.push_back(std::move(entry.first));
+    node.items.push_back(std::move(entry.second));
   }
   return node;
 }

@@ -128,13 +128,18 @@ TEST(TaskOf, RepeatsTheManifest) {
   EXPECT_EQ(task.reference_code, "class Model: ...");
   EXPECT_EQ(task.candidate_code, "class ModelNew: ...");
   EXPECT_EQ(task.backend, Backend::cuda_nvrtc);
-  EXPECT_EQ(task.candidate_entry_point(), "NetNew");
+  EXPECT_EQ(task.candidate_entry_point(), "Net");
   EXPECT_EQ(task.num_correct_trials, 4U);
   EXPECT_EQ(task.num_perf_trials, 99U);
   EXPECT_EQ(task.num_warmup, 2U);
   EXPECT_FALSE(task.measure_performance);
   EXPECT_EQ(task.policy, sample_manifest().policy);
   EXPECT_EQ(task.limits, sample_manifest().limits);
+  EXPECT_EQ(task.workflow, Workflow::kernel_simple);
+  EXPECT_EQ(task.reference_backend, ReferenceBackend::torch_compile);
+  EXPECT_EQ(task.cases_json, "[1]");
+  EXPECT_EQ(task.cases_code, "def get_cases(): ...");
+  EXPECT_FALSE(task.check_correctness);
 }
 
 TEST(TaskOf, RefusesASourceThatWasEdited) {
@@ -143,6 +148,31 @@ TEST(TaskOf, RefusesASourceThatWasEdited) {
   EXPECT_TRUE(throws_error(ErrorCode::corrupt, "the candidate has SHA-256", [&] {
     static_cast<void>(task_of(manifest));
   }));
+}
+
+TEST(TaskCodec, SurvivesJson) {
+  Task task = task_of(known_manifest());
+  task.task_id = "task-1";
+  const json::Value value = to_json(task);
+  EXPECT_EQ(json::dump(to_json(task_from_json(json::parse(json::dump(value))))), json::dump(value));
+  const Task read = task_from_json(value);
+  EXPECT_EQ(read.task_id, "task-1");
+  EXPECT_EQ(read.candidate_code, "class ModelNew: ...");
+  EXPECT_EQ(read.reference_backend, ReferenceBackend::torch_compile);
+  EXPECT_EQ(read.limits, task.limits);
+  EXPECT_TRUE(throws_error(ErrorCode::invalid_argument, "task.num_warmup: expected an", [] {
+    static_cast<void>(task_from_json(json::parse(R"({"num_warmup": "3"})")));
+  }));
+}
+
+TEST(ManifestCodec, ReadsWhatWasSavedBeforeThereWereWorkflows) {
+  const Manifest manifest = manifest_from_json(json::parse(
+      R"({"format": 1, "backend": "cuda", "entry_point": "Net", "num_correct_trials": 4})"));
+  EXPECT_EQ(manifest.backend, Backend::cuda);
+  EXPECT_EQ(manifest.num_correct_trials, 4U);
+  EXPECT_EQ(manifest.workflow, Workflow::kernelbench);
+  EXPECT_EQ(manifest.reference_backend, ReferenceBackend::pytorch);
+  EXPECT_TRUE(manifest.check_correctness);
 }
 
 TEST(ManifestCodec, SurvivesJson) {

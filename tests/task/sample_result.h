@@ -39,6 +39,7 @@ inline Timing sample_timing() {
 inline Observations sample_observations() {
   Trial trial;
   trial.seed = 18446744073709551615U;
+  trial.case_name = "small";
   trial.comparison = {sample_mismatch(), 0.25, std::numeric_limits<double>::infinity(), 1e-300};
   trial.mutated_inputs = {"inputs[0]"};
   trial.kernels = {{"add_kernel", "candidate.py", 9, true, 4}};
@@ -63,8 +64,13 @@ inline Manifest sample_manifest() {
   manifest.created_at = "2026-11-30T12:08:02.123Z";
   manifest.reference = {sha256_hex("class Model: ..."), "class Model: ..."};
   manifest.candidate = {sha256_hex("class ModelNew: ..."), "class ModelNew: ..."};
+  manifest.workflow = Workflow::kernel_simple;
   manifest.backend = Backend::cuda_nvrtc;
   manifest.entry_point = "Net";
+  manifest.reference_backend = ReferenceBackend::torch_compile;
+  manifest.cases_json = "[1]";
+  manifest.cases_code = "def get_cases(): ...";
+  manifest.check_correctness = false;
   manifest.num_correct_trials = 4;
   manifest.num_perf_trials = 99;
   manifest.num_warmup = 2;

@@ -95,5 +95,19 @@ TEST(FindInvalidity, BlamesTheReferenceFirst) {
   EXPECT_FALSE(find_invalidity(task)->in_candidate);
 }
 
+TEST(FindInvalidity, WantsNoReferenceOfKernelSimple) {
+  Task task = valid_task();
+  task.workflow = Workflow::kernel_simple;
+  task.reference_code = "";
+  EXPECT_FALSE(find_invalidity(task).has_value());
+  task.cases_code = "short";
+  EXPECT_EQ(find_invalidity(task)->what,
+            "cases_code: 5 characters of code; 10 to 100000 are allowed");
+  task.cases_code = "";
+  task.cases_json = std::string(kMaxCasesBytes + 1, ' ');
+  EXPECT_EQ(find_invalidity(task)->what, "cases: 4194305 bytes; 4194304 are allowed");
+  EXPECT_FALSE(find_invalidity(task)->in_candidate);
+}
+
 }  // namespace
 }  // namespace drk::task

@@ -225,16 +225,18 @@ std::size_t count_entries(const std::string& path, const std::string& prefix) {
   return count;
 }
 
-/// Processes that run as one of the worker's guest users.
-std::set<std::string> guest_processes() {
+/// Guests of that worker: each runs as a host user of the worker's own range (pool.cpp).
+std::set<std::string> guest_processes(pid_t worker) {
+  const long long first = 1'000'000'000LL + worker % 8'000'000 * 256LL;
   std::set<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string pid = entry.path().filename();
     if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
     std::ifstream status(entry.path() / "status");
     for (std::string line; std::getline(status, line);) {
-      if (line.starts_with("Uid:") && std::atoll(line.c_str() + 4) >= 1'000'000'000)
-        found.insert(pid);
+      if (!line.starts_with("Uid:")) continue;
+      const long long user = std::atoll(line.c_str() + 4);
+      if (user >= first && user < first + 256) found.insert(pid);
     }
   }
   return found;
@@ -244,10 +246,10 @@ Traces traces() {
   Traces now;
   now.descriptors = count_entries("/proc/self/fd", "");
   now.tmp_files = count_entries("/tmp", "drk-");
-  now.shm_files = count_entries("/dev/shm", "drk");
+  now.shm_files = count_entries("/dev/shm", "drk-");
   const std::string mounts = read_file("/proc/self/mountinfo");
   now.mounts = static_cast<std::size_t>(std::count(mounts.begin(), mounts.end(), '\n'));
-  now.processes = guest_processes();
+  now.processes = guest_processes(::getpid());
   return now;
 }
 
@@ -287,18 +289,13 @@ TEST_F(EvaluatorTest, AKilledWorkerTakesItsGuestsAlong) {
     (void)mine.evaluate(task, watch);
     ::_exit(0);
   }
-  const std::set<std::string> before = guest_processes();
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFSIGNALED(status));
-  std::set<std::string> left;
-  for (int i = 0; i < 50; ++i) {
-    left.clear();
-    const std::set<std::string> now = guest_processes();
-    std::set_difference(
-        now.begin(), now.end(), before.begin(), before.end(), std::inserter(left, left.end()));
-    if (left.empty()) break;
+  std::set<std::string> left = guest_processes(child);
+  for (int i = 0; i < 50 && !left.empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    left = guest_processes(child);
   }
   EXPECT_TRUE(left.empty()) << left.size() << " guests outlived their worker";
 }

@@ -23,15 +23,17 @@ class Deadline {
   [[nodiscard]] bool passed() const noexcept { return std::chrono::steady_clock::now() >= at_; }
   /// What is left, never negative.
   [[nodiscard]] std::chrono::milliseconds left() const noexcept;
-  [[nodiscard]] static Deadline earlier(const Deadline& a, const Deadline& b) noexcept {
-    return a.at_ < b.at_ ? a : b;
-  }
 
  private:
   std::chrono::steady_clock::time_point at_;
 };
 
-/// The present in UTC, RFC 3339 with milliseconds: "2026-11-30T12:08:02.123Z".
-[[nodiscard]] std::string utc_now_text();
+/// Milliseconds since 1970 in UTC.
+[[nodiscard]] std::int64_t unix_now_ms() noexcept;
+/// Such a time, RFC 3339 with milliseconds: "2026-11-30T12:08:02.123Z".
+[[nodiscard]] std::string utc_text(std::int64_t unix_ms);
+[[nodiscard]] inline std::string utc_now_text() {
+  return utc_text(unix_now_ms());
+}
 
 }  // namespace drk

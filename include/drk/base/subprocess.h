@@ -12,6 +12,7 @@
 
 namespace drk {
 
+/// The child has no other descriptors of ours than these.
 struct ProgramOptions {
   std::vector<std::string> arguments;    ///< arguments[0] is the program, looked up in PATH.
   std::vector<std::string> environment;  ///< "NAME=value"; nothing is inherited.

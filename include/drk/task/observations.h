@@ -129,13 +129,17 @@ struct KernelLaunches {
 BOOST_DESCRIBE_STRUCT(KernelLaunches, (), (name, file, line, own, count))
 
 struct Trial {
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;                ///< kernel_simple: the case's position, from 0.
+  std::optional<std::string> case_name;  ///< Of kernel_simple.
+  bool compared = true;  ///< False: nothing was there to compare with, `comparison` is empty.
   Comparison comparison;
   std::vector<std::string> mutated_inputs;  ///< "inputs[0]", ...
   std::vector<KernelLaunches> kernels;
   double host_us = 0;  ///< Of the call, by the guest's clock.
 };
-BOOST_DESCRIBE_STRUCT(Trial, (), (seed, comparison, mutated_inputs, kernels, host_us))
+BOOST_DESCRIBE_STRUCT(Trial,
+                      (),
+                      (seed, case_name, compared, comparison, mutated_inputs, kernels, host_us))
 
 /// Further calls, on fresh inputs, in which launches of the candidate's own kernels did nothing:
 /// one with new memory zeroed, one with all its bits set. Right in either, and they do not matter.

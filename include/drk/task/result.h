@@ -50,19 +50,11 @@ struct Machine {
 BOOST_DESCRIBE_STRUCT(Machine, (), (kernel, cpu, cores))
 
 /// All that is needed to do the same evaluation again.
-struct Manifest {
+struct Manifest : TaskOptions {
   std::uint32_t format = 1;
   std::string created_at;
   Source reference;
   Source candidate;
-  Backend backend = Backend::triton;
-  std::string entry_point = "Model";
-  std::uint32_t num_correct_trials = 5;
-  std::uint32_t num_perf_trials = 100;
-  std::uint32_t num_warmup = 3;
-  bool measure_performance = true;
-  Policy policy;
-  Limits limits;
   Mode mode = Mode::interpreter;
   std::uint64_t init_seed = 0;             ///< Before either model is constructed.
   std::vector<std::uint64_t> trial_seeds;  ///< Before get_inputs, one a trial.
@@ -74,19 +66,11 @@ struct Manifest {
   std::string outcome;  ///< The outcome that this evaluation had.
 };
 BOOST_DESCRIBE_STRUCT(Manifest,
-                      (),
+                      (TaskOptions),
                       (format,
                        created_at,
                        reference,
                        candidate,
-                       backend,
-                       entry_point,
-                       num_correct_trials,
-                       num_perf_trials,
-                       num_warmup,
-                       measure_performance,
-                       policy,
-                       limits,
                        mode,
                        init_seed,
                        trial_seeds,
@@ -136,8 +120,10 @@ BOOST_DESCRIBE_STRUCT(Result,
                        manifest))
 
 // The codec is instantiated once, in src/task/codec.cpp.
+[[nodiscard]] json::Value to_json(const Task& task);
 [[nodiscard]] json::Value to_json(const Result& result);
 [[nodiscard]] json::Value to_json(const Manifest& manifest);
+[[nodiscard]] Task task_from_json(const json::Value& value);
 [[nodiscard]] Result result_from_json(const json::Value& value);
 [[nodiscard]] Manifest manifest_from_json(const json::Value& value);
 

@@ -17,6 +17,20 @@ BOOST_DESCRIBE_ENUM(Mode, interpreter, gpu)
 enum class Backend : std::uint8_t { triton, cuda, cuda_nvrtc };
 BOOST_DESCRIBE_ENUM(Backend, triton, cuda, cuda_nvrtc)
 
+/// kernelbench: the candidate must do what the reference does, on random inputs.
+/// kernel_simple: there is no reference; it is run on given cases, and their outputs are compared.
+enum class Workflow : std::uint8_t { kernelbench, kernel_simple };
+BOOST_DESCRIBE_ENUM(Workflow, kernelbench, kernel_simple)
+
+/// How the reference runs when it is timed: as it is, or under torch.compile.
+enum class ReferenceBackend : std::uint8_t { pytorch, torch_compile };
+BOOST_DESCRIBE_ENUM(ReferenceBackend, pytorch, torch_compile)
+
+/// Where kernel_simple has its cases from. The last means that the candidate says itself what is
+/// right.
+enum class CasesSource : std::uint8_t { cases, cases_code, kernel_code };
+BOOST_DESCRIBE_ENUM(CasesSource, cases, cases_code, kernel_code)
+
 /// strict: tolerances by element type, scaled by the output's own spread.
 /// kernelgym: allclose with rtol = atol = 1e-2, as KernelGYM and KernelBench compare.
 enum class Correctness : std::uint8_t { strict, kernelgym };
@@ -61,38 +75,63 @@ BOOST_DESCRIBE_STRUCT(
 inline constexpr std::size_t kMinCodeChars = 10;
 inline constexpr std::size_t kMaxCodeChars = 100'000;
 
-/// One evaluation to be done.
-struct Task {
-  std::string task_id;
-  std::string reference_code;
-  std::string candidate_code;
+inline constexpr std::size_t kMaxCases = 100;
+inline constexpr std::size_t kMaxCasesBytes = std::size_t{4} << 20;  ///< Of cases_json.
+
+/// What is asked of an evaluation, beside the texts. A manifest repeats it.
+struct TaskOptions {
+  Workflow workflow = Workflow::kernelbench;
   Backend backend = Backend::triton;
-  std::string entry_point = "Model";  ///< The reference's class; the candidate's adds "New".
+  std::string entry_point = "Model";  ///< A class: see candidate_entry_point().
+  ReferenceBackend reference_backend = ReferenceBackend::pytorch;
   std::uint32_t num_correct_trials = 5;
   std::uint32_t num_perf_trials = 100;
   std::uint32_t num_warmup = 3;
   bool measure_performance = true;
   Policy policy;
   Limits limits;
+  // Of kernel_simple:
+  std::string cases_json;         ///< A JSON list of cases.
+  std::string cases_code;         ///< Python with get_cases(), or get_inputs().
+  bool check_correctness = true;  ///< False: the cases are run, and no output is compared.
 
-  [[nodiscard]] std::string candidate_entry_point() const { return entry_point + "New"; }
+  /// The first of these that there is; without either it is get_cases() of the candidate's code.
+  [[nodiscard]] CasesSource cases_source() const noexcept {
+    if (!cases_json.empty()) return CasesSource::cases;
+    return cases_code.empty() ? CasesSource::kernel_code : CasesSource::cases_code;
+  }
 };
-BOOST_DESCRIBE_STRUCT(Task,
+BOOST_DESCRIBE_STRUCT(TaskOptions,
                       (),
-                      (task_id,
-                       reference_code,
-                       candidate_code,
+                      (workflow,
                        backend,
                        entry_point,
+                       reference_backend,
                        num_correct_trials,
                        num_perf_trials,
                        num_warmup,
                        measure_performance,
                        policy,
-                       limits))
+                       limits,
+                       cases_json,
+                       cases_code,
+                       check_correctness))
+
+/// One evaluation to be done.
+struct Task : TaskOptions {
+  std::string task_id;
+  std::string reference_code;  ///< Of kernelbench.
+  std::string candidate_code;
+
+  /// kernelbench: the reference's class with "New" behind it. kernel_simple: the class itself.
+  [[nodiscard]] std::string candidate_entry_point() const {
+    return workflow == Workflow::kernel_simple ? entry_point : entry_point + "New";
+  }
+};
+BOOST_DESCRIBE_STRUCT(Task, (TaskOptions), (task_id, reference_code, candidate_code))
 
 /// What is wrong with a task before anything runs, if anything: NUL bytes, invalid UTF-8, code
-/// shorter than 10 or longer than 100,000 characters, counts out of range (wire.md's ranges).
+/// shorter than 10 or longer than 100,000 characters, cases longer than 4 MiB, counts out of range.
 struct Invalidity {
   bool in_candidate = false;  ///< Else the reference or the request is at fault.
   std::string what;

@@ -113,8 +113,9 @@ struct Accepted {
   std::optional<Timing> reference_timing;
   std::optional<double> speedup;   ///< reference time / candidate time; only from a GPU.
   std::optional<double> coverage;  ///< 0 to 1; only from a GPU.
+  bool checked = true;             ///< False: it ran, but there was no output to compare with.
 };
-BOOST_DESCRIBE_STRUCT(Accepted, (), (timing, reference_timing, speedup, coverage))
+BOOST_DESCRIBE_STRUCT(Accepted, (), (timing, reference_timing, speedup, coverage, checked))
 
 struct WrongOutput {
   static constexpr const char* kKind = "wrong_output";

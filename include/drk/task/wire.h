@@ -3,27 +3,47 @@
 #pragma once
 
 #include "drk/base/json.h"
+#include "drk/task/priority.h"
 #include "drk/task/result.h"
 #include "drk/task/task.h"
 
 namespace drk::task {
 
-/// The task of a POST /evaluate body, with that interface's ranges and defaults.
+/// A POST /evaluate body: what to judge, and what steers the queue.
+struct WireRequest {
+  Task task;
+  Priority priority = Priority::normal;
+  bool force_refresh = false;
+  std::optional<std::string> device_preference;
+  std::optional<std::string> uuid;
+  std::optional<double> deadline_s;  ///< Ours: bounds the whole, time in the queue included.
+};
+
+/// Reads a body, with that interface's ranges and defaults. Validated by the same table that
+/// `evaluate_schema` is made of. Unknown fields are ignored. `timeout` becomes limits.total_s.
+/// run_performance, else measure_performance, says whether to time; run_triton_detection, else
+/// enable_triton_detection, says `ownership = free` when false.
 ///
-/// Unknown fields are ignored. Fields that steer the queue rather than the evaluation (priority,
-/// device_preference, force_refresh, uuid, resources ...) are checked and then left to the caller.
-/// `timeout` becomes limits.total_s. run_performance, else measure_performance, says whether to
-/// time; run_triton_detection, else enable_triton_detection, says `ownership = free` when false.
-/// Refused, since a Task has no words for it: workflow other than "kernelbench", a reference timed
-/// under torch.compile.
+/// kernel_simple: no reference_code is looked at, entry_point is the class itself (default
+/// "ModelNew"), ownership is free unless detection is asked for, `device` stands for a
+/// device_preference. `run_correctness = false` leaves outputs uncompared there; kernelbench always
+/// compares.
 ///
 /// Throws Error{invalid_argument} naming the field: "num_correct_trials: 21 is not in 1 to 20".
-[[nodiscard]] Task task_from_wire(const json::Object& body);
+[[nodiscard]] WireRequest request_from_wire(const json::Object& body);
+
+/// The body's JSON schema (2020-12), for an OpenAPI document: types, ranges, defaults, texts.
+[[nodiscard]] json::Object evaluate_schema();
+
+/// What decides the result, as SHA-256 in hex: the two codes, backend, workflow, entry point,
+/// reference backend, cases, trial counts and run flags. Not the id, timeout, priority or device.
+[[nodiscard]] std::string content_hash(const WireRequest& request);
 
 /// The result body. How the verdict fills it:
 ///
 ///   outcome             status     compiled  correctness  decoy_kernel  error_code
 ///   accepted            completed  true      true         false         -
+///   accepted, unchecked completed  true      null         false         -
 ///   wrong_output        completed  true      false        false         CORRECTNESS_ERROR
 ///   rejected            completed  true      false        true          CORRECTNESS_ERROR
 ///   runtime_failed      completed  true      false        null          RUNTIME_ERROR
@@ -38,7 +58,9 @@ namespace drk::task {
 /// `completed` becomes `failed`. The interpreter does not see what a profiler would: there,
 /// decoy_kernel is null in place of false. Times are medians in ms, and -1, as `speedup` is 0, when
 /// no GPU measured them. `undecided` is for a stored result; an HTTP server answers 503 instead.
-/// submitted_at and completed_at are the server's to add.
+/// Beyond the old members: `fault`, absent when there is none, and `timeline`, [{name, start_ms,
+/// duration_ms}], from the start of the evaluation. submitted_at and completed_at are the server's
+/// to add.
 [[nodiscard]] json::Object wire_result(const Result& result);
 
 }  // namespace drk::task

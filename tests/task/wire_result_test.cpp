@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelGYM's request and result bodies.
+// KernelGYM's result body.
 #include "drk/task/wire.h"
 
-#include "base/error_matchers.h"
 #include "task/sample_result.h"
 
 #include <gtest/gtest.h>
@@ -11,145 +10,6 @@
 
 namespace drk::task {
 namespace {
-
-constexpr const char* kReference = "class Model: pass";
-constexpr const char* kCandidate = "class ModelNew: pass";
-
-/// The smallest valid body, with `members` (JSON text of an object) over it.
-json::Object body_with(const std::string& members) {
-  json::Object body;
-  body["task_id"] = "t1";
-  body["reference_code"] = kReference;
-  body["kernel_code"] = kCandidate;
-  const json::Value parsed = json::parse(members);
-  for (const auto& entry : parsed.get_object()) body[entry.key()] = entry.value();
-  return body;
-}
-
-TEST(TaskFromWire, FillsInTheDefaults) {
-  const Task task = task_from_wire(body_with("{}"));
-  EXPECT_EQ(task.task_id, "t1");
-  EXPECT_EQ(task.reference_code, kReference);
-  EXPECT_EQ(task.candidate_code, kCandidate);
-  EXPECT_EQ(task.backend, Backend::triton);
-  EXPECT_EQ(task.entry_point, "Model");
-  EXPECT_EQ(task.num_correct_trials, 5U);
-  EXPECT_EQ(task.num_perf_trials, 100U);
-  EXPECT_EQ(task.num_warmup, 3U);
-  EXPECT_EQ(task.limits.total_s, 300);
-  EXPECT_TRUE(task.measure_performance);
-  EXPECT_EQ(task.policy, Policy{});
-}
-
-TEST(TaskFromWire, TakesEveryField) {
-  const Task task = task_from_wire(body_with(R"({
-      "toolkit": "kernelbench", "backend_adapter": "kernelbench", "backend": "cuda_nvrtc",
-      "num_correct_trials": 20, "num_perf_trials": 1, "num_warmup": 0, "timeout": 10,
-      "priority": "high", "device_preference": "cuda:1", "force_refresh": true,
-      "entry_point": "Net", "reference_backend": "pytorch", "uuid": "u", "is_valid": true,
-      "use_reference_cache": true, "verbose_errors": true, "enable_profiling": false,
-      "run_correctness": true, "run_performance": false, "detect_decoy_kernel": true,
-      "workflow": "kernelbench", "resources": {"gpus": 1}, "something_new": [1, 2]})"));
-  EXPECT_EQ(task.backend, Backend::cuda_nvrtc);
-  EXPECT_EQ(task.entry_point, "Net");
-  EXPECT_EQ(task.num_correct_trials, 20U);
-  EXPECT_EQ(task.num_perf_trials, 1U);
-  EXPECT_EQ(task.num_warmup, 0U);
-  EXPECT_EQ(task.limits.total_s, 10);
-  EXPECT_FALSE(task.measure_performance);
-}
-
-TEST(TaskFromWire, ReadsNullOfOptionalFieldsAsAbsent) {
-  EXPECT_NO_THROW(static_cast<void>(task_from_wire(body_with(R"({
-      "device_preference": null, "reference_backend": null, "uuid": null, "verbose_errors": null,
-      "run_performance": null, "measure_performance": null, "resources": null})"))));
-}
-
-TEST(TaskFromWire, NewerFlagsWinOverOlderOnes) {
-  const struct {
-    const char* members;
-    bool measures;
-    Ownership ownership;
-  } cases[] = {
-      {R"({"measure_performance": false})", false, Ownership::mixed},
-      {R"({"measure_performance": false, "run_performance": true})", true, Ownership::mixed},
-      {R"({"measure_performance": true, "run_performance": false})", false, Ownership::mixed},
-      {R"({"enable_triton_detection": false})", true, Ownership::free},
-      {R"({"enable_triton_detection": false, "run_triton_detection": true})",
-       true,
-       Ownership::mixed},
-      {R"({"run_triton_detection": false})", true, Ownership::free},
-      {R"({"backend": "cuda"})", true, Ownership::mixed},
-  };
-  for (const auto& c : cases) {
-    const Task task = task_from_wire(body_with(c.members));
-    EXPECT_EQ(task.measure_performance, c.measures) << c.members;
-    EXPECT_EQ(task.policy.ownership, c.ownership) << c.members;
-  }
-}
-
-TEST(TaskFromWire, NamesTheFieldThatIsWrong) {
-  const struct {
-    const char* members;
-    const char* error;
-  } cases[] = {
-      {R"({"task_id": ""})", "task_id: 0 characters; 1 to 100 are allowed"},
-      {R"({"task_id": 7})", "task_id: expected a text, got 7"},
-      {R"({"kernel_code": null})", "kernel_code: expected a text, got null"},
-      {R"({"kernel_code": "  short   "})", "kernel_code: 5 characters of code"},
-      {R"({"reference_code": "a\u0000bcdefghijk"})", "reference_code: NUL byte in line 1"},
-      {R"({"backend": "opencl"})", "backend: \"opencl\" is not one of triton, cuda, cuda_nvrtc"},
-      {R"({"num_correct_trials": 0})", "num_correct_trials: 0 is not in 1 to 20"},
-      {R"({"num_correct_trials": 21})", "num_correct_trials: 21 is not in 1 to 20"},
-      {R"({"num_correct_trials": -1})", "num_correct_trials: expected an integer of at least 0"},
-      {R"({"num_correct_trials": "5"})", "num_correct_trials: expected an integer"},
-      {R"({"num_correct_trials": null})", "num_correct_trials: expected an integer"},
-      {R"({"num_perf_trials": 1001})", "num_perf_trials: 1001 is not in 1 to 1000"},
-      {R"({"num_warmup": 101})", "num_warmup: 101 is not in 0 to 100"},
-      {R"({"timeout": 9})", "timeout: 9 is not in 10 to 3600"},
-      {R"({"timeout": 3601})", "timeout: 3601 is not in 10 to 3600"},
-      {R"({"timeout": "nan"})", "timeout: nan is not in 10 to 3600"},
-      {R"({"priority": "urgent"})", "priority: \"urgent\" is not one of low, normal, high"},
-      {R"({"force_refresh": 1})", "force_refresh: expected true or false, got 1"},
-      {R"({"run_performance": "no"})", "run_performance: expected true or false"},
-      {R"({"run_performance": true, "measure_performance": 1})", "measure_performance: expected"},
-      {R"({"use_reference_cache": true})", "use_reference_cache: true needs a uuid"},
-      {R"({"entry_point": ""})", "entry_point: is empty"},
-      {R"({"resources": {"gpus": 0}})", "resources.gpus: at least 1 is needed"},
-      {R"({"resources": 2})", "resources: expected an object, got 2"},
-      {R"({"workflow": "mine"})", "workflow: \"mine\" is not one of kernelbench, kernel_simple"},
-      {R"({"workflow": "kernel_simple"})", "workflow: \"kernel_simple\" is not offered here"},
-      {R"({"reference_backend": "jax"})", "reference_backend: \"jax\" is not one of pytorch"},
-      {R"({"reference_backend": "torch-compile"})", "reference_backend: torch.compile is not"},
-  };
-  for (const auto& c : cases) {
-    EXPECT_TRUE(throws_error(ErrorCode::invalid_argument, c.error, [&] {
-      static_cast<void>(task_from_wire(body_with(c.members)));
-    })) << c.members;
-  }
-}
-
-TEST(TaskFromWire, NamesWhatIsMissing) {
-  for (const char* name : {"task_id", "reference_code", "kernel_code"}) {
-    json::Object body = body_with("{}");
-    body.erase(name);
-    EXPECT_TRUE(throws_error(ErrorCode::invalid_argument, std::string(name) + ": is required", [&] {
-      static_cast<void>(task_from_wire(body));
-    }));
-  }
-}
-
-TEST(TaskFromWire, CountsCharactersOfTheTaskId) {
-  json::Object body = body_with("{}");
-  std::string id;
-  for (int i = 0; i < 100; ++i) id += "\xC3\xA9";
-  body["task_id"] = id;
-  EXPECT_EQ(task_from_wire(body).task_id, id);
-  body["task_id"] = id + "x";
-  EXPECT_TRUE(throws_error(ErrorCode::invalid_argument, "task_id: 101 characters", [&] {
-    static_cast<void>(task_from_wire(body));
-  }));
-}
 
 Failure failure_of(FailureKind kind, Stage stage) {
   Failure failure = sample_failure();
@@ -165,6 +25,9 @@ TEST(WireResult, SaysInOldTermsWhatEveryOutcomeIs) {
     const char* fields;  ///< status, compiled, correctness, decoy_kernel, error_code
   } cases[] = {
       {"accepted", Accepted{}, R"(["completed",true,true,false,null])"},
+      {"unchecked",
+       Accepted{std::nullopt, std::nullopt, std::nullopt, std::nullopt, false},
+       R"(["completed",true,null,false,null])"},
       {"wrong",
        WrongOutput{sample_mismatch(), 3, 5},
        R"(["completed",true,false,false,"CORRECTNESS_ERROR"])"},
@@ -274,9 +137,13 @@ TEST(WireResult, LeavesDecoysOpenWithoutAGpu) {
 }
 
 TEST(WireResult, ExplainsInMetadata) {
-  const json::Object body = wire_result(full_result(WrongOutput{sample_mismatch(), 3, 5}));
+  Result result = full_result(WrongOutput{sample_mismatch(), 3, 5});
+  result.manifest.workflow = Workflow::kernelbench;
+  const json::Object body = wire_result(result);
   const json::Object& metadata = body.at("metadata").as_object();
   EXPECT_EQ(metadata.at("correctness_trials").as_string(), "(1 / 4)");
+  EXPECT_FALSE(metadata.contains("num_cases"));
+  EXPECT_EQ(metadata.at("reference_backend").as_string(), "torch_compile");
   EXPECT_EQ(json::dump(metadata.at("max_difference")), R"(["0.25","0"])");
   EXPECT_EQ(json::dump(metadata.at("avg_difference")), R"(["1e-300","0"])");
   EXPECT_EQ(metadata.at("correctness_issue"), body.at("error_message"));
@@ -284,6 +151,43 @@ TEST(WireResult, ExplainsInMetadata) {
   EXPECT_EQ(metadata.at("backend").as_string(), "cuda_nvrtc");
   EXPECT_EQ(metadata.at("findings").as_array().size(), 2U);
   EXPECT_EQ(metadata.at("findings").at(1).at("reason").as_string(), "input_mutation");
+}
+
+TEST(WireResult, CountsNoTrialBeyondThoseAskedFor) {
+  Result result = full_result(Accepted{});
+  result.manifest.workflow = Workflow::kernelbench;
+  result.observations.trials.assign(6, Trial{});  // four, and two with the timed calls
+  EXPECT_EQ(wire_result(result).at("metadata").at("correctness_trials").as_string(), "(4 / 4)");
+}
+
+TEST(WireResult, NamesTheCasesThatFailed) {
+  Result result = full_result(WrongOutput{sample_mismatch(), 1, 3});
+  result.manifest.trial_seeds = {0, 1, 2};
+  Trial right, wrong, open;
+  right.case_name = "small";
+  wrong.case_name = "large";
+  wrong.comparison.mismatch = sample_mismatch();
+  open.case_name = "open";
+  open.compared = false;
+  result.observations.trials = {right, wrong, open, wrong};
+  const json::Object body = wire_result(result);
+  const json::Object& metadata = body.at("metadata").as_object();
+  EXPECT_EQ(metadata.at("cases_source").as_string(), "cases");
+  EXPECT_EQ(metadata.at("num_cases").to_number<int>(), 3);
+  EXPECT_EQ(json::dump(metadata.at("correctness_failed_cases")), R"(["large"])");
+  EXPECT_EQ(metadata.at("correctness_trials").as_string(), "(1 / 2)");
+  EXPECT_EQ(metadata.at("max_difference").as_array().size(), 3U);
+}
+
+TEST(WireResult, SaysWhoseFaultItIsAndWhereTheTimeWent) {
+  Result result = full_result(Accepted{});
+  const json::Object body = wire_result(result);
+  EXPECT_EQ(body.at("fault").as_string(), "candidate");
+  EXPECT_EQ(body.at("timeline"), json::parse(R"([
+      {"name": "load", "start_ms": 0.0, "duration_ms": 10.5},
+      {"name": "correctness", "start_ms": 10.5, "duration_ms": 1989.5}])"));
+  result.verdict.fault.reset();
+  EXPECT_FALSE(wire_result(result).contains("fault"));
 }
 
 TEST(WireResult, NamesTheErrorUnderItsOldKeys) {
