@@ -9,7 +9,7 @@ BUILD := $(if $(filter dev,$(PRESET)),build,build-$(PRESET))
 with_python = DRK_PYTHON=$$(scripts/setup_python.sh) && export DRK_PYTHON &&
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-gpu bench hacks format format-check lint clean help setup check-cases
+.PHONY: build demo test test-gpu fuzz bench hacks format format-check lint clean help setup check-cases
 
 build: setup $(BUILD)/build.ninja ## Build build/bin/drk (PRESET=asan, tsan, ubsan, release or portable: build-PRESET/bin/drk)
 	@$(with_python) cmake --build $(BUILD) -j $(JOBS)
@@ -22,6 +22,9 @@ test: build ## Run all tests that need no GPU
 
 test-gpu: ## Run the tests that need a GPU
 	@scripts/test_gpu.sh
+
+fuzz: setup ## Fuzz the HTTP border, SECONDS (300) for each target
+	@JOBS=$(JOBS) scripts/fuzz.sh $(SECONDS)
 
 bench: build ## Measure drkernel's own speed
 	@$(with_python) bench/run.sh

@@ -24,11 +24,14 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
 set(DRK_SANITIZE "" CACHE STRING "Sanitizer for host code: address, undefined or thread")
 option(DRK_PORTABLE "Link third-party libraries statically" OFF)
+option(DRK_FUZZ "Build the fuzz targets; needs clang" OFF)
 
 # GCC 12 sees overlapping copies in std::string concatenation where there are none (GCC bug 105651).
 add_library(drk_warnings INTERFACE)
 target_compile_options(drk_warnings INTERFACE
-  -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-restrict -Werror)
+  -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-restrict -Werror
+  # The list is GCC's, and so are a few beside it.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-unknown-warning-option>)
 
 # The guest core is loaded into an ordinary Python, so it never links this target.
 add_library(drk_sanitize INTERFACE)
@@ -39,4 +42,11 @@ if(DRK_SANITIZE)
   if(DRK_SANITIZE STREQUAL "thread")
     target_compile_options(drk_sanitize INTERFACE -Wno-tsan)
   endif()
+endif()
+if(DRK_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "DRK_FUZZ needs clang, got ${CMAKE_CXX_COMPILER_ID}; use: cmake --preset fuzz")
+  endif()
+  # All code counts what it covers; libFuzzer itself is linked by the targets alone.
+  target_compile_options(drk_sanitize INTERFACE -fsanitize=fuzzer-no-link)
 endif()

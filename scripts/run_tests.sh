@@ -23,7 +23,7 @@ run_ctest() {
 
 run_pytest() {
   local status=0
-  PYTHONPATH=$root/python "$DRK_PYTHON" -m pytest -q "$root/python/tests" \
+  DRK_BINARY=$build/bin/drk PYTHONPATH=$root/python "$DRK_PYTHON" -m pytest -q "$root/python/tests" \
     --junitxml="$results/pytest.xml" || status=$?
   echo "$status" >"$results/pytest.rc"
 }

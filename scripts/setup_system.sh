@@ -11,9 +11,9 @@ source "$(dirname "$0")/common.sh"
 run_packages=(ca-certificates gcc libc6-dev python3-venv python3.11-dev)
 build_packages=(
   "${run_packages[@]}" g++ make cmake ninja-build ccache git xz-utils
-  clang-14 clang-tidy-14 clang-format-14
+  clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14
   libboost1.81-dev libseccomp-dev libfmt-dev libcli11-dev
-  libssl-dev libgtest-dev libgmock-dev
+  libssl-dev libsqlite3-dev libspdlog-dev libgtest-dev libgmock-dev wrk
 )
 run_programs=(python3 flock sha256sum)
 build_programs=("${run_programs[@]}" g++ make cmake ninja)

@@ -35,6 +35,11 @@ class Command {
 [[nodiscard]] std::unique_ptr<Command> make_eval();
 [[nodiscard]] std::unique_ptr<Command> make_bench();
 [[nodiscard]] std::unique_ptr<Command> make_replay();
+[[nodiscard]] std::unique_ptr<Command> make_serve();
+[[nodiscard]] std::unique_ptr<Command> make_submit();
+[[nodiscard]] std::unique_ptr<Command> make_status();
+[[nodiscard]] std::unique_ptr<Command> make_cancel();
+[[nodiscard]] std::unique_ptr<Command> make_top();
 [[nodiscard]] std::unique_ptr<Command> make_extract();
 [[nodiscard]] std::unique_ptr<Command> make_doctor();
 [[nodiscard]] std::unique_ptr<Command> make_help();

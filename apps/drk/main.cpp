@@ -33,14 +33,25 @@ Surroundings read_surroundings() {
   surroundings.home = variable("HOME");
   const std::string cache = variable("XDG_CACHE_HOME");
   surroundings.cache_dir = (cache.empty() ? surroundings.home + "/.cache" : cache) + "/drkernel";
+  surroundings.server = variable("DRK_SERVER");
+  surroundings.token = variable("DRK_TOKEN");
   surroundings.no_color = !variable("NO_COLOR").empty();
   return surroundings;
 }
 
 std::vector<Declared> declare_all(CLI::App& program) {
   std::vector<Declared> all;
-  for (const auto& make :
-       {make_eval, make_bench, make_replay, make_extract, make_doctor, make_help}) {
+  for (const auto& make : {make_eval,
+                           make_bench,
+                           make_replay,
+                           make_serve,
+                           make_submit,
+                           make_status,
+                           make_cancel,
+                           make_top,
+                           make_extract,
+                           make_doctor,
+                           make_help}) {
     std::unique_ptr<Command> command = make();
     CLI::App* options = command->declare(program);
     all.push_back({std::move(command), options});

@@ -11,6 +11,8 @@ struct Surroundings {
   std::string path;        ///< PATH
   std::string home;        ///< HOME
   std::string cache_dir;   ///< ${XDG_CACHE_HOME:-~/.cache}/drkernel
+  std::string server;      ///< DRK_SERVER: URL of a server.
+  std::string token;       ///< DRK_TOKEN: for it.
   bool no_color = false;   ///< NO_COLOR (no-color.org)
 };
 

@@ -154,6 +154,9 @@ struct Options {
 /// threads are started. Nothing that is missing throws: it is a fact.
 [[nodiscard]] Facts probe(const Options& options);
 
+/// What NVIDIA's libraries say, alone; takes 20 s at most. Forks once, as `probe` does.
+[[nodiscard]] Graphics probe_gpus();
+
 /// Judges the facts: pure.
 [[nodiscard]] Report assess(Facts facts);
 

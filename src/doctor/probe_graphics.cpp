@@ -153,4 +153,8 @@ Graphics probe_graphics(const std::vector<std::string>& package_dirs) {
   return graphics;
 }
 
+Graphics probe_gpus() {
+  return probe_graphics({});
+}
+
 }  // namespace drk::doctor

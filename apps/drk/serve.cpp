@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// drk serve: the server, with workers of its own.
+#include "drk/base/error.h"
+#include "drk/base/hash.h"
+#include "drk/doctor.h"
+#include "drk/gym/server.h"
+#include "drk/version.h"
+
+#include "command.h"
+#include "input.h"
+#include "interrupts.h"
+#include "locate.h"
+#include "terminal.h"
+#include "tokens.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+namespace drk::cli {
+
+namespace {
+
+std::uint32_t usable_cores() {
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+class Serve final : public Command {
+ public:
+  CLI::App* declare(CLI::App& program) override {
+    CLI::App* command = program.add_subcommand("serve", "Serve evaluations over HTTP");
+    declare_network(*command);
+    declare_work(*command);
+    command->set_config("--config", "", "Read options from a TOML file");
+    command->footer(
+        "Speaks KernelGYM's interface and more: docs/http-api.md, GET /openapi.json.\n"
+        "Ctrl-C or SIGTERM: evaluations under way may finish, the rest stays in the store;\n"
+        "once more: ends at once.");
+    return command;
+  }
+
+  int run(const Surroundings& surroundings) override {
+    gym::ServerOptions options = server_options(surroundings);
+    find_gpus(options);
+    const Interrupts interrupts;  // before the server's threads
+    gym::Server server(std::move(options));
+    complain("listening on " + server.url());
+    wait_for_stop(interrupts.token());
+    complain("stopping");
+    server.drain(std::chrono::milliseconds(static_cast<std::int64_t>(drain_s_ * 1000)));
+    return kAccepted;
+  }
+
+ private:
+  void declare_network(CLI::App& command) {
+    command.add_option("--host", options_.http.host, "Address to listen on");
+    command.add_option("--port", options_.http.port, "Port; 0: any free one");
+    command.add_option("--tokens", tokens_file_, "File with lines NAME TOKEN; then one is needed");
+    CLI::Option* certificate = command.add_option(
+        "--tls-cert", options_.http.tls_certificate_file, "PEM file; speaks https");
+    CLI::Option* key = command.add_option("--tls-key", options_.http.tls_key_file, "PEM file");
+    certificate->needs(key);
+    key->needs(certificate);
+    command.add_option("--http-threads", options_.http.threads, "Threads for connections")
+        ->check(CLI::Range(1, 64));
+    command.add_option("--max-connections", options_.http.max_connections, "More are answered 503");
+    command.add_option("--max-body-mib", max_body_mib_, "Longer bodies are answered 413")
+        ->check(CLI::Range(1, 4096));
+  }
+
+  void declare_work(CLI::App& command) {
+    command.add_option("--data-dir", options_.data_dir, "Where tasks and results are kept")
+        ->default_str("~/.local/share/drkernel/server");
+    command.add_option("--jobs,-j", options_.slots, "Evaluations side by side")
+        ->check(CLI::Range(0, 256));
+    command.add_option("--max-pending", options_.max_pending, "More submissions are answered 429")
+        ->check(CLI::PositiveNumber);
+    command.add_option("--max-attempts", options_.max_attempts, "Of a task, before it is given up")
+        ->check(CLI::Range(1, 20));
+    command
+        .add_option(
+            "--abandon-after", abandon_s_, "Seconds after which a task nobody waits for ends")
+        ->check(CLI::NonNegativeNumber);
+    command.add_option("--drain", drain_s_, "Seconds that evaluations may go on when stopped")
+        ->check(CLI::NonNegativeNumber);
+    command.add_option("--python", python_, "Interpreter with torch and triton");
+    command.add_option("--log-file", options_.log_file, "Where the log goes; else standard error");
+    command.add_flag("--verbose,-v", options_.log_debug, "Log more");
+  }
+
+  [[nodiscard]] gym::ServerOptions server_options(const Surroundings& surroundings) const {
+    gym::ServerOptions options = options_;
+    if (options.slots > 0) options.worker = locate_worker(python_, surroundings);
+    options.worker.warm_guests = 1;
+    options.worker.max_warm_guests = std::max(2U, options.slots);
+    // A batch is often some samples each of many prompts.
+    options.worker.kept_references = 16 + options.slots;
+    options.http.max_body_bytes = std::size_t{max_body_mib_} << 20U;
+    options.http.max_large_bodies_bytes =
+        std::max(options.http.max_large_bodies_bytes, 2 * options.http.max_body_bytes);
+    options.abandon_after = std::chrono::milliseconds(static_cast<std::int64_t>(abandon_s_ * 1000));
+    if (!tokens_file_.empty()) {
+      options.tokens = parse_tokens(read_input(tokens_file_), tokens_file_);
+    }
+    if (options.data_dir.empty()) {
+      options.data_dir = surroundings.home + "/.local/share/drkernel/server";
+    }
+    options.generation = generation(options.worker.python);
+    return options;
+  }
+
+  /// Results are good for the program and the packages that made them.
+  [[nodiscard]] static std::string generation(const std::string& python) {
+    const auto stamp = [](const std::string& file) {
+      std::error_code ignored;
+      return fmt::format(
+          "{} {}",
+          std::filesystem::file_size(file, ignored),
+          std::filesystem::last_write_time(file, ignored).time_since_epoch().count());
+    };
+    return sha256_hex(
+        fmt::format("{} {} {} {}", kVersion, stamp("/proc/self/exe"), python, stamp(python)));
+  }
+
+  static void find_gpus(gym::ServerOptions& options) {
+    const doctor::Graphics graphics = doctor::probe_gpus();
+    for (const doctor::Gpu& gpu : graphics.gpus) {
+      options.gpus.push_back({gpu.name, gpu.uuid, gpu.memory_bytes});
+    }
+    if (!options.gpus.empty()) {
+      complain("drk: candidates are judged by Triton's interpreter, also beside a GPU, so far");
+    }
+  }
+
+  static void wait_for_stop(const std::stop_token& token) {
+    std::mutex mutex;
+    std::condition_variable_any stopped;
+    std::unique_lock lock(mutex);
+    stopped.wait(lock, token, [] { return false; });
+  }
+
+  gym::ServerOptions options_ = [] {
+    gym::ServerOptions options;
+    options.http.port = 10907;
+    options.slots = usable_cores();
+    return options;
+  }();
+  std::string tokens_file_;
+  std::string python_;
+  std::uint32_t max_body_mib_ = 64;
+  double abandon_s_ = 120;
+  double drain_s_ = 30;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_serve() {
+  return std::make_unique<Serve>();
+}
+
+}  // namespace drk::cli

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tasks somebody still waits for: work that nobody wants any more is cancelled.
+#pragma once
+
+#include "gym/crew.h"
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace drk::gym {
+
+/// Tasks whose submitter waits on its connection. Others (posted async) are none of its business.
+/// Thread-safe.
+class Interest {
+ public:
+  /// `abandoned` is called on the crew, when nobody has waited for or asked about a task for
+  /// `grace`: long enough for a client to post again after a time-out.
+  Interest(Crew& crew,
+           std::chrono::milliseconds grace,
+           std::function<void(const std::string& task_id)> abandoned)
+      : crew_(crew), grace_(grace), abandoned_(std::move(abandoned)) {}
+
+  void submitted(const std::string& task_id);  ///< By a client that waits.
+  void joined(const std::string& task_id);     ///< One more waits, if it is such a task.
+  void left(const std::string& task_id);       ///< One less.
+  void asked(const std::string& task_id);
+  void ended(const std::string& task_id);  ///< It is final.
+
+ private:
+  struct Entry {
+    std::uint32_t waiting = 0;
+    Crew::Timer timer;
+  };
+  void start_timer(const std::string& task_id, Entry& entry);
+  void expire(const std::string& task_id);
+
+  Crew& crew_;
+  const std::chrono::milliseconds grace_;
+  const std::function<void(const std::string&)> abandoned_;
+  std::mutex mutex_;  ///< Guards all below.
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace drk::gym
