@@ -158,7 +158,9 @@ def submit_many(server: Server, count: int, prefix: str) -> None:
     for start in range(0, count, 2000):
         ids = range(start, min(start + 2000, count))
         tasks = [small_task(f"{prefix}{i}") for i in ids]
-        server.ask("POST", "/evaluate/batch?async=1", {"batch_id": f"{prefix}{start}", "tasks": tasks})
+        server.ask(
+            "POST", "/evaluate/batch?async=1", {"batch_id": f"{prefix}{start}", "tasks": tasks}
+        )
 
 
 def bench_memory_and_restart(drk: Path, folder: Path) -> None:

@@ -21,3 +21,5 @@ for run in 1 2 3 4 5; do
 done | sort -n | awk '{ v[NR] = $1 } END {
   printf "%-52s %9.1f %9.1f %9.1f  %4d\n", "cold drk eval of " problem " (ms)", v[int((NR + 1) / 2)], v[1], v[NR], NR
 }' problem="$problem"
+
+"$DRK_PYTHON" bench/gym_bench.py "$build"

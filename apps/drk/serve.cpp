@@ -76,7 +76,7 @@ class Serve final : public Command {
     command.add_option("--data-dir", options_.data_dir, "Where tasks and results are kept")
         ->default_str("~/.local/share/drkernel/server");
     command.add_option("--jobs,-j", options_.slots, "Evaluations side by side")
-        ->check(CLI::Range(0, 256));
+        ->check(CLI::Range(0, 64));
     command.add_option("--max-pending", options_.max_pending, "More submissions are answered 429")
         ->check(CLI::PositiveNumber);
     command.add_option("--max-attempts", options_.max_attempts, "Of a task, before it is given up")
@@ -109,12 +109,13 @@ class Serve final : public Command {
     if (options.data_dir.empty()) {
       options.data_dir = surroundings.home + "/.local/share/drkernel/server";
     }
-    options.generation = generation(options.worker.python);
+    options.generation = generation(options.worker);
     return options;
   }
 
-  /// Results are good for the program and the packages that made them.
-  [[nodiscard]] static std::string generation(const std::string& python) {
+  /// Results are good for the program, the guest's files and the packages that made them. A
+  /// folder's time changes with what is installed in it.
+  [[nodiscard]] static std::string generation(const worker::Options& worker) {
     const auto stamp = [](const std::string& file) {
       std::error_code ignored;
       return fmt::format(
@@ -122,8 +123,24 @@ class Serve final : public Command {
           std::filesystem::file_size(file, ignored),
           std::filesystem::last_write_time(file, ignored).time_since_epoch().count());
     };
-    return sha256_hex(
-        fmt::format("{} {} {} {}", kVersion, stamp("/proc/self/exe"), python, stamp(python)));
+    std::string made_of = fmt::format("{} {} {}", kVersion, worker.python, stamp("/proc/self/exe"));
+    made_of += stamp(packages_of(worker.python));
+    std::error_code ignored;
+    for (const auto& file : std::filesystem::directory_iterator(worker.guest_dir, ignored)) {
+      made_of += stamp(file.path());
+    }
+    return sha256_hex(made_of);
+  }
+
+  /// site-packages of the environment that an interpreter belongs to; empty when there is none.
+  [[nodiscard]] static std::string packages_of(const std::string& python) {
+    const std::filesystem::path lib = std::filesystem::path(python).parent_path() / "../lib";
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(lib, ignored)) {
+      const std::filesystem::path packages = entry.path() / "site-packages";
+      if (std::filesystem::is_directory(packages, ignored)) return packages.string();
+    }
+    return {};
   }
 
   static void find_gpus(gym::ServerOptions& options) {

@@ -112,7 +112,7 @@ class Submit final : public Command {
   [[nodiscard]] int print_verdict(const Surroundings& surroundings) {
     const json::Value status = remote_.ask("GET", "/status/" + http::percent_encode(task_id_));
     const json::Object& task = status.as_object();
-    if (text_of(task, "fault") == "infra") {
+    if (text_of(task, "status") == "cancelled" || text_of(task, "fault") == "infra") {
       write_out(
           fmt::format("{}: no verdict: {}\n", task_id_, printable(text_of(task, "error_message"))));
       return kUnusable;
@@ -125,7 +125,9 @@ class Submit final : public Command {
   }
 
   [[nodiscard]] static int exit_code_of(const json::Object& result) {
-    if (text_of(result, "fault") == "infra") return kUnusable;
+    if (text_of(result, "status") == "cancelled" || text_of(result, "fault") == "infra") {
+      return kUnusable;
+    }
     const json::Value* correct = result.if_contains("correctness");
     return correct != nullptr && correct->is_bool() && correct->get_bool() ? kAccepted : kRejected;
   }

@@ -59,20 +59,31 @@ class Top final : public Command {
   }
 
  private:
-  void live(const Style& style, const std::stop_token& stop) {
-    write_out("\x1b[?1049h\x1b[?25l");  // another screen, no cursor
-    try {
-      while (!stop.stop_requested()) {
-        const Size size = size_of_terminal();
-        write_out("\x1b[H\x1b[J" + render_top(look(stop), style, size.rows - 1, size.columns));
-        pause(stop);
+  /// Another screen without a cursor, while it lives.
+  class Screen {
+   public:
+    Screen() { write_out("\x1b[?1049h\x1b[?25l"); }
+    Screen(const Screen&) = delete;
+    Screen& operator=(const Screen&) = delete;
+    ~Screen() {
+      try {
+        write_out("\x1b[?25h\x1b[?1049l");
+      } catch (const std::exception&) {  // the terminal is gone
       }
-    } catch (const Error& error) {
-      write_out(kLeave);
-      if (error.code() == ErrorCode::timed_out && stop.stop_requested()) return;
-      throw;
     }
-    write_out(kLeave);
+  };
+
+  void live(const Style& style, const std::stop_token& stop) {
+    const Screen screen;
+    while (!stop.stop_requested()) {
+      const Size size = size_of_terminal();
+      try {
+        write_out("\x1b[H\x1b[J" + render_top(look(stop), style, size.rows - 1, size.columns));
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::timed_out || !stop.stop_requested()) throw;
+      }
+      pause(stop);
+    }
   }
 
   void pause(const std::stop_token& stop) const {
@@ -85,7 +96,8 @@ class Top final : public Command {
   [[nodiscard]] TopView look(const std::stop_token& stop) {
     const auto get = [&](const char* target) {
       json::Value answer = remote_.ask("GET", target, {}, stop);
-      return std::move(answer.as_object());
+      if (!answer.is_object()) json::detail::fail(target, "an object", answer);
+      return std::move(answer.get_object());
     };
     TopView view;
     view.url = remote_.url();
@@ -106,8 +118,6 @@ class Top final : public Command {
     object["pending"] = std::move(view.pending["tasks"]);
     return object;
   }
-
-  static constexpr const char* kLeave = "\x1b[?25h\x1b[?1049l";
 
   Remote remote_;
   double interval_s_ = 1;

@@ -25,6 +25,8 @@ struct Request {
   Fields query;        ///< Percent-decoded, in order.
   Fields headers;
   std::string body;
+  /// The body's share of max_large_bodies_bytes, while this is held: let go of it with the body.
+  std::shared_ptr<void> body_share;
   std::string peer;  ///< Address of the other side: "127.0.0.1".
 
   /// The first header of that (lower-case) name.
@@ -92,8 +94,8 @@ struct ServerOptions {
   std::uint32_t max_connections = 4096;  ///< The next one is answered 503 and closed.
   std::size_t max_header_bytes = std::size_t{16} << 10;
   std::size_t max_body_bytes = std::size_t{64} << 20;  ///< Longer: 413, without reading it.
-  /// Bodies over 1 MiB that are being read or answered at any moment may hold so much in all; the
-  /// next one is answered 503 with Retry-After.
+  /// Bodies over 1 MiB that are being read, or that the handler holds on to, may take so much in
+  /// all; the next one is answered 503 with Retry-After.
   std::size_t max_large_bodies_bytes = std::size_t{256} << 20;
   std::chrono::milliseconds header_timeout{10'000};  ///< From its first byte to its last.
   std::chrono::milliseconds body_timeout{60'000};

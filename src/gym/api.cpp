@@ -52,9 +52,7 @@ Match find_route(const std::string& method, const std::string& path, std::string
   for (const Route& route : routes()) {
     std::optional<std::string> argument = fit(route, path);
     if (!argument) continue;
-    if (method == route.method || (method == "HEAD" && std::string_view("GET") == route.method)) {
-      return {&route, *std::move(argument)};
-    }
+    if (method == route.method) return {&route, *std::move(argument)};
     allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
   }
   return {};
@@ -105,6 +103,15 @@ Api::Api(ApiOptions options, const ApiParts& parts)
       }) {}
 
 std::optional<http::Reply> Api::refuse(const http::Request& head) {
+  std::optional<http::Reply> refusal = refusal_of(head);
+  if (refusal) {
+    metrics_.count("drk_http_requests_total",
+                   {{"route", "none"}, {"status", std::to_string(refusal->status)}});
+  }
+  return refusal;
+}
+
+std::optional<http::Reply> Api::refusal_of(const http::Request& head) const {
   std::string allowed;
   const Match match = find_route(head.method, head.path, allowed);
   if (match.route == nullptr) {
@@ -132,8 +139,8 @@ void Api::handle(http::Request request, std::shared_ptr<http::Exchange> exchange
   call->request = std::move(request);
   call->exchange = std::move(exchange);
   const auto answer = [this, call] { guard(call, [&] { (this->*call->route->answer)(call); }); };
-  if (call->request.body.size() > kLargeBodyBytes) {
-    crew_.post(answer);  // parsing it takes a while
+  if (call->route->is_slow || call->request.body.size() > kLargeBodyBytes) {
+    crew_.post(answer);
   } else {
     answer();
   }
@@ -147,7 +154,10 @@ http::Reply Api::describe_failure(std::uint32_t status, std::string_view what) {
 }
 
 void Api::on_change(const TaskView& task) {
-  if (is_final(task.state)) interest_.ended(task.id);
+  if (is_final(task.state)) {
+    interest_.ended(task.id);
+    metrics_.count("drk_tasks_finished_total", {{"status", json::name_of(task.state)}});
+  }
   waiters_.on_change(task);
 }
 
@@ -206,9 +216,14 @@ void Api::finish_stream(const CallPtr& call) {
 void Api::note_answer(const Call& call, std::uint32_t status) {
   metrics_.count("drk_http_requests_total",
                  {{"route", call.route->path}, {"status", std::to_string(status)}});
-  metrics_.observe("drk_http_request_seconds",
-                   static_cast<double>(now_ns() - call.begin_ns) * 1e-9,
-                   {{"route", call.route->path}});
+  const double seconds = static_cast<double>(now_ns() - call.begin_ns) * 1e-9;
+  metrics_.observe("drk_http_request_seconds", seconds, {{"route", call.route->path}});
+  log_.debug("request",
+             {{"method", call.request.method},
+              {"path", call.request.path},
+              {"client", call.client},
+              {"status", status},
+              {"seconds", seconds}});
 }
 
 http::Reply Api::error_reply(const Error& error) const {
@@ -251,11 +266,14 @@ std::string Api::client_of(const http::Request& request) const {
   return named && !named->empty() ? std::string(named->substr(0, kMaxName)) : request.peer;
 }
 
-json::Object Api::body_of(const Call& call) {
-  if (const auto at = first_invalid_utf8(call.request.body)) {
+json::Object Api::body_of(Call& call) {
+  // Not kept: the call may wait for hours, and its share of the memory for bodies with it.
+  const std::string body = std::move(call.request.body);
+  const std::shared_ptr<void> share = std::move(call.request.body_share);
+  if (const auto at = first_invalid_utf8(body)) {
     throw Error(ErrorCode::invalid_argument, fmt::format("body: not UTF-8 at byte {}", *at));
   }
-  json::Value value = json::parse(call.request.body);
+  json::Value value = json::parse(body);
   if (!value.is_object()) json::detail::fail("body", "an object", value);
   return std::move(value.get_object());
 }

@@ -74,6 +74,7 @@ struct Route {
   const char* answer_schema = nullptr;   ///< A component; null: no JSON.
   std::vector<std::uint32_t> statuses = {200};
   bool is_open = false;  ///< Needs no token.
+  bool is_slow = false;  ///< Reads much: answered on the crew, not on a connection's thread.
 };
 [[nodiscard]] const std::vector<Route>& routes();
 
@@ -129,6 +130,7 @@ class Api final : public http::Handler {
   class BatchWait;
 
   // api.cpp: replies, errors.
+  [[nodiscard]] std::optional<http::Reply> refusal_of(const http::Request& head) const;
   void reply(const CallPtr& call, std::uint32_t status, const json::Value& body);
   void reply(const CallPtr& call, http::Reply reply);
   void reply_error(const CallPtr& call, const Error& error);
@@ -139,7 +141,7 @@ class Api final : public http::Handler {
   [[nodiscard]] http::Reply error_reply(const Error& error) const;
   [[nodiscard]] std::uint64_t retry_after_s() const;
   [[nodiscard]] std::string client_of(const http::Request& request) const;
-  [[nodiscard]] static json::Object body_of(const Call& call);
+  [[nodiscard]] static json::Object body_of(Call& call);
   [[nodiscard]] static std::optional<std::chrono::milliseconds> wait_of(const Call& call);
   [[nodiscard]] static bool is_async(const Call& call);
 
@@ -149,10 +151,9 @@ class Api final : public http::Handler {
   /// The form of an answer to one task that is final.
   using Form = void (Api::*)(const CallPtr& call, const TaskView& task);
   void submit_one(const CallPtr& call, Submission submission, Form form);
-  void after_submit(const CallPtr& call, const Admitted& admitted, Form form);
   void reply_result(const CallPtr& call, const TaskView& task);
   void reply_workflow(const CallPtr& call, const TaskView& task);
-  void await_final(const CallPtr& call, const std::string& task_id, Form form, bool is_submitter);
+  void await_final(const CallPtr& call, const Admitted& admitted, Form form);
   /// What becomes a 503 with the reason.
   [[noreturn]] void throw_no_verdict(const TaskView& task);
   [[nodiscard]] std::string result_text(const TaskView& task);
@@ -160,7 +161,8 @@ class Api final : public http::Handler {
   /// `limit`: answers then with what there is; without, when all are final.
   void await_batch(const CallPtr& call,
                    const Batch& batch,
-                   std::optional<std::chrono::milliseconds> limit);
+                   std::optional<std::chrono::milliseconds> limit,
+                   std::vector<Interest::Token> tokens);
   [[nodiscard]] BatchAnswer batch_head(const Batch& batch);
   [[nodiscard]] std::string batch_text(const Batch& batch);
 

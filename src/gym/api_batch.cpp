@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 namespace drk::gym {
 
@@ -26,7 +28,10 @@ std::string batch_id_of(const json::Object& body) {
   const json::Value* value = body.if_contains("batch_id");
   if (value == nullptr) throw Error(ErrorCode::invalid_argument, "batch_id: is required");
   std::string id = json::from_json<std::string>(*value, "batch_id");
-  if (id.empty() || id.size() > 400) {
+  const auto characters = std::count_if(id.begin(), id.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;  // UTF-8: not one that continues
+  });
+  if (characters < 1 || characters > 100) {
     throw Error(ErrorCode::invalid_argument, "batch_id: 1 to 100 characters are allowed");
   }
   // No path can name it.
@@ -76,42 +81,60 @@ std::string event(std::string_view name, std::string_view data) {
 
 }  // namespace
 
-/// Waits for all tasks of a batch. Shared by the waits for its tasks and its timer.
+/// Waits for all tasks of a batch. Owned by its waits for them: it lives until the last has been
+/// called or dropped.
 class Api::BatchWait : public std::enable_shared_from_this<BatchWait> {
  public:
-  BatchWait(Api& api, CallPtr call, Batch batch, bool is_stream)
-      : api_(api), call_(std::move(call)), batch_(std::move(batch)), is_stream_(is_stream) {}
+  struct Options {
+    bool is_stream = false;
+    std::optional<std::chrono::milliseconds> limit;  ///< Answers then with what there is.
+    std::vector<Interest::Token> tokens;
+  };
+  BatchWait(Api& api, CallPtr call, Batch batch, Options options)
+      : api_(api), call_(std::move(call)), batch_(std::move(batch)), options_(std::move(options)) {}
 
-  void begin(std::optional<std::chrono::milliseconds> limit) {
-    if (is_stream_) {
+  void begin() {
+    left_ = batch_.task_ids.size();
+    if (options_.is_stream) {
       http::Reply head;
       head.content_type = kEventStream;
       head.headers.emplace_back("Cache-Control", "no-store");
       call_->exchange->start_stream(std::move(head));
       keep_alive();
     }
-    left_ = batch_.task_ids.size();
-    std::vector<Waiters::Handle> handles;
+    std::vector<Waiters::Handle> waits;
     for (std::size_t i = 0; i < batch_.task_ids.size(); ++i) {
-      handles.push_back(api_.waiters_.wait(
+      waits.push_back(api_.waiters_.wait(
           batch_.task_ids[i],
           [](const TaskView& task) { return is_final(task.state); },
-          limit,
+          std::nullopt,
           [self = shared_from_this(), i](const std::optional<TaskView>& task) {
             self->on_task(i, task);
           }));
     }
-    call_->exchange->on_leave([&api = api_, handles, ids = batch_.task_ids] {
-      for (const Waiters::Handle& handle : handles) api.waiters_.drop(handle);
-      for (const std::string& id : ids) api.interest_.left(id);
+    call_->exchange->on_leave([&api = api_, waits] {
+      for (const Waiters::Handle& wait : waits) api.waiters_.drop(wait);
     });
+    if (options_.limit) end_at(*options_.limit, std::move(waits));
   }
 
  private:
+  void end_at(std::chrono::milliseconds limit, std::vector<Waiters::Handle> waits) {
+    const std::lock_guard lock(mutex_);
+    timer_ = api_.crew_.after(limit, [weak = weak_from_this(), waits = std::move(waits)] {
+      const auto self = weak.lock();
+      if (!self) return;
+      for (const Waiters::Handle& wait : waits) self->api_.waiters_.drop(wait);
+      const std::lock_guard inner(self->mutex_);
+      if (std::exchange(self->left_, 0) > 0) self->end();
+    });
+  }
+
   void on_task(std::size_t index, const std::optional<TaskView>& task) {
     std::string news;
-    if (is_stream_ && task && is_final(task->state)) news = result_event(index, *task);
+    if (options_.is_stream && task && is_final(task->state)) news = result_event(index, *task);
     const std::lock_guard lock(mutex_);
+    if (left_ == 0) return;  // the time was up
     if (!news.empty()) call_->exchange->send(std::move(news));
     if (--left_ == 0) end();
   }
@@ -120,29 +143,23 @@ class Api::BatchWait : public std::enable_shared_from_this<BatchWait> {
     try {
       return event("result",
                    fmt::format("{{\"index\":{},\"result\":{}}}", index, api_.result_text(task)));
-    } catch (const Error& error) {  // the stream has begun: it is too late for a status
+    } catch (const std::exception& error) {  // the stream has begun: it is too late for a status
       api_.log_.error("request failed", {{"task_id", task.id}, {"error", error.what()}});
       return event("error", json::dump(json::to_json(DetailAnswer{"internal error"})));
     }
   }
 
-  /// All are final, or the time is up, or the server stops.
+  /// All are final, or the time is up, or the server stops. With `mutex_` held.
   void end() {
     timer_ = Crew::Timer();
-    const BatchAnswer head = api_.batch_head(batch_);
-    const bool is_done = head.completed_at.has_value();
-    if (is_stream_) {
-      json::Object done = with_nulls(head);
-      done.erase("results");
-      // A stream that ends without this event was cut short: the client asks again.
-      if (is_done) call_->exchange->send(event("done", json::dump(done)));
-      return api_.finish_stream(call_);
-    }
+    if (options_.is_stream) return end_stream();
     api_.guard(call_, [&] {
-      if (!is_done && api_.is_stopping_) {
-        throw Error(
-            ErrorCode::unavailable,
-            fmt::format("the server is stopping; batch {} is kept, post it again", batch_.id));
+      const bool is_done = api_.batch_head(batch_).completed_at.has_value();
+      if (!is_done && !options_.limit) {
+        throw Error(ErrorCode::unavailable,
+                    fmt::format("batch {} goes on, post it again: the server is stopping, or a "
+                                "task was started anew",
+                                batch_.id));
       }
       http::Reply answer;
       answer.body = api_.batch_text(batch_);
@@ -150,20 +167,38 @@ class Api::BatchWait : public std::enable_shared_from_this<BatchWait> {
     });
   }
 
+  /// A stream that ends without its last event was cut short: the client asks again.
+  void end_stream() {
+    try {
+      json::Object done = with_nulls(api_.batch_head(batch_));
+      done.erase("results");
+      if (!done.at("completed_at").is_null()) {
+        call_->exchange->send(event("done", json::dump(done)));
+      }
+    } catch (const Error& error) {
+      api_.log_.error("request failed", {{"batch_id", batch_.id}, {"error", error.what()}});
+    }
+    api_.finish_stream(call_);
+  }
+
   void keep_alive() {
     const std::lock_guard lock(mutex_);
+    if (left_ == 0) return;
     timer_ = api_.crew_.after(kKeepAlive, [weak = weak_from_this()] {
-      if (const auto self = weak.lock()) {
-        self->call_->exchange->send(": keep-alive\n\n");
-        self->keep_alive();
+      const auto self = weak.lock();
+      if (!self) return;
+      {
+        const std::lock_guard inner(self->mutex_);
+        if (self->left_ > 0) self->call_->exchange->send(": keep-alive\n\n");
       }
+      self->keep_alive();
     });
   }
 
   Api& api_;
   const CallPtr call_;
   const Batch batch_;
-  const bool is_stream_;
+  const Options options_;
   std::mutex mutex_;  ///< Guards all below, and the order of what is sent.
   std::size_t left_ = 0;
   Crew::Timer timer_;
@@ -207,19 +242,20 @@ void Api::evaluate_batch(const CallPtr& call) {
           if (is_conflict) throw Error(ErrorCode::conflict, conflict_text(admitted));
           log_.info("batch submitted",
                     {{"batch_id", batch.id}, {"client", call->client}, {"tasks", admitted.size()}});
-          if (!wants_async) {
-            for (const Admitted& one : admitted) {
-              if (one.admission == Admission::attached || is_final(one.task.state)) {
-                interest_.joined(one.task.id);
-              } else {
-                interest_.submitted(one.task.id);
-              }
+          std::vector<Interest::Token> tokens;
+          for (const Admitted& one : admitted) {
+            const std::string& id = one.task.id;
+            if (wants_async) {
+              interest_.kept(id);
+            } else {
+              tokens.push_back(one.admission == Admission::attached ? interest_.joined(id)
+                                                                    : interest_.submitted(id));
             }
           }
           // Rendering thousands of results would hold up the queue's thread.
-          crew_.post([this, call, batch, wants_async] {
+          crew_.post([this, call, batch, wants_async, tokens = std::move(tokens)] {
             guard(call, [&] {
-              if (!wants_async) return await_batch(call, batch, std::nullopt);
+              if (!wants_async) return await_batch(call, batch, std::nullopt, tokens);
               http::Reply accepted;
               accepted.status = 202;
               accepted.body = batch_text(batch);
@@ -232,27 +268,28 @@ void Api::evaluate_batch(const CallPtr& call) {
 
 void Api::await_batch(const CallPtr& call,
                       const Batch& batch,
-                      std::optional<std::chrono::milliseconds> limit) {
-  std::make_shared<BatchWait>(*this, call, batch, wants_stream(call->request))->begin(limit);
+                      std::optional<std::chrono::milliseconds> limit,
+                      std::vector<Interest::Token> tokens) {
+  BatchWait::Options options;
+  options.is_stream = wants_stream(call->request);
+  if (!options.is_stream) options.limit = limit;
+  options.tokens = std::move(tokens);
+  std::make_shared<BatchWait>(*this, call, batch, std::move(options))->begin();
 }
 
 void Api::batch_state(const CallPtr& call) {
   const std::optional<Batch> batch = queue_.batch(call->argument);
   if (!batch) throw Error(ErrorCode::not_found, "no batch " + call->argument);
-  for (const std::string& id : batch->task_ids) interest_.asked(id);
   const auto limit = wait_of(*call);
-  crew_.post([this, call, batch, limit] {
-    guard(call, [&] {
-      if (wants_stream(call->request)) {
-        for (const std::string& id : batch->task_ids) interest_.joined(id);
-        return await_batch(call, *batch, std::nullopt);
-      }
-      if (limit) return await_batch(call, *batch, limit);
-      http::Reply answer;
-      answer.body = batch_text(*batch);
-      reply(call, std::move(answer));
-    });
-  });
+  if (limit || wants_stream(call->request)) {
+    std::vector<Interest::Token> tokens;
+    for (const std::string& id : batch->task_ids) tokens.push_back(interest_.joined(id));
+    return await_batch(call, *batch, limit, std::move(tokens));
+  }
+  for (const std::string& id : batch->task_ids) interest_.asked(id);
+  http::Reply answer;
+  answer.body = batch_text(*batch);
+  reply(call, std::move(answer));
 }
 
 BatchAnswer Api::batch_head(const Batch& batch) {

@@ -90,48 +90,38 @@ void Api::submit_one(const CallPtr& call, Submission submission, Form form) {
                     {{"task_id", admitted.task.id},
                      {"client", call->client},
                      {"admission", json::name_of(admitted.admission)}});
-          if (wants_async) {
-            reply(call, 202, with_nulls(status_of(admitted.task)));
-          } else {
-            after_submit(call, admitted, form);
-          }
+          if (!wants_async) return await_final(call, admitted, form);
+          interest_.kept(admitted.task.id);
+          reply(call, 202, with_nulls(status_of(admitted.task)));
         });
       });
 }
 
-void Api::after_submit(const CallPtr& call, const Admitted& admitted, Form form) {
-  // One that ended at once has told so already: an interest in it would stay for good.
-  const bool is_new = admitted.admission != Admission::attached && !is_final(admitted.task.state);
-  await_final(call, admitted.task.id, form, is_new);
-}
-
-void Api::await_final(const CallPtr& call,
-                      const std::string& task_id,
-                      Form form,
-                      bool is_submitter) {
-  if (is_submitter) {
-    interest_.submitted(task_id);
-  } else {
-    interest_.joined(task_id);
-  }
+void Api::await_final(const CallPtr& call, const Admitted& admitted, Form form) {
+  const std::string& id = admitted.task.id;
+  const Interest::Token token =
+      admitted.admission == Admission::attached ? interest_.joined(id) : interest_.submitted(id);
   const Waiters::Handle handle = waiters_.wait(
-      task_id,
+      id,
       is_final_view,
       std::nullopt,
-      [this, call, task_id, form](const std::optional<TaskView>& task) {
+      // The token lives as long as this waits.
+      [this, call, form, token, wanted = admitted.task](const std::optional<TaskView>& task) {
         guard(call, [&] {
-          if (!task) throw Error(ErrorCode::not_found, "no task " + task_id);
+          if (!task) throw Error(ErrorCode::unavailable, "the store does not answer");
+          if (task->content != wanted.content) {
+            throw Error(ErrorCode::conflict,
+                        fmt::format("task {} was replaced by one of other content", wanted.id));
+          }
           if (is_final(task->state)) return (this->*form)(call, *task);
-          throw Error(
-              ErrorCode::unavailable,
-              fmt::format("the server is stopping; task {} is kept, post it again", task_id));
+          throw Error(ErrorCode::unavailable,
+                      fmt::format("task {} goes on, post it again: the server is stopping, or the "
+                                  "task was started anew",
+                                  wanted.id));
         });
       });
   // The exchange keeps this, and this must not keep the exchange.
-  call->exchange->on_leave([this, handle, task_id] {
-    waiters_.drop(handle);
-    interest_.left(task_id);
-  });
+  call->exchange->on_leave([this, handle] { waiters_.drop(handle); });
 }
 
 std::string Api::result_text(const TaskView& task) {

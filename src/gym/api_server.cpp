@@ -95,6 +95,11 @@ void Api::health(const CallPtr& call) {
     answer.status = health_status_;
     if (!health_problem_.empty()) answer.problem = health_problem_;
   }
+  const std::string problem = pipeline_ == nullptr ? "" : pipeline_->problem();
+  if (!problem.empty() && !is_stopping_) {
+    answer.status = "degraded";
+    answer.problem = problem;
+  }
   answer.timestamp = utc_now_text();
   answer.version = kVersion;
   answer.mode = options_.mode;
@@ -249,11 +254,9 @@ void Api::problematic_codes(const CallPtr& call) {
 void Api::retry_queue(const CallPtr& call) {
   ListFilter pending;
   pending.state = State::pending;
-  pending.limit = 1000;
+  pending.retried_only = true;
   boost::json::array waiting;
-  for (const StatusAnswer& one : list(pending)) {
-    if (one.attempts > 0) waiting.emplace_back(with_nulls(one));
-  }
+  for (const StatusAnswer& one : list(pending)) waiting.emplace_back(with_nulls(one));
   ListFilter dead;
   dead.dead_only = true;
   boost::json::array letters;

@@ -133,11 +133,12 @@ void Api::status(const CallPtr& call) {
   const TaskView task = found(id);
   if (!limit || is_final(task.state)) return answer(task);
   const State since = since_of(*call, task);
+  const Interest::Token token = interest_.joined(id);
   const Waiters::Handle handle = waiters_.wait(
       id,
       [since](const TaskView& now) { return now.state != since; },
       limit,
-      [this, call, answer](const std::optional<TaskView>& now) {
+      [this, call, answer, token](const std::optional<TaskView>& now) {
         guard(call, [&] {
           if (!now) throw Error(ErrorCode::not_found, "no task " + call->argument);
           answer(*now);
@@ -174,11 +175,12 @@ void Api::result(const CallPtr& call) {
   };
   const TaskView task = found(id);
   if (!limit || is_final(task.state)) return answer(task);
+  const Interest::Token token = interest_.joined(id);
   const Waiters::Handle handle = waiters_.wait(
       id,
       [](const TaskView& now) { return is_final(now.state); },
       limit,
-      [this, call, answer](const std::optional<TaskView>& now) {
+      [this, call, answer, token](const std::optional<TaskView>& now) {
         guard(call, [&] {
           if (!now) throw Error(ErrorCode::not_found, "no task " + call->argument);
           answer(*now);
@@ -224,7 +226,6 @@ void Api::cancel(const CallPtr& call) {
         case CancelOutcome::cancelled:
           break;
       }
-      metrics_.count("drk_tasks_finished_total", {{"status", "cancelled"}});
       log_.info("task cancelled", {{"task_id", id}, {"client", call->client}});
       CancelAnswer cancelled;
       cancelled.task_id = id;

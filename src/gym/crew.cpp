@@ -19,9 +19,14 @@ class Crew::Impl {
  public:
   Impl(std::uint32_t threads, std::function<void(const char*)> on_fault)
       : on_fault_(std::move(on_fault)), work_(context_.get_executor()) {
-    for (std::uint32_t i = 0; i < threads; ++i) {
-      threads_.emplace_back([this] { context_.run(); });
-      ::pthread_setname_np(threads_.back().native_handle(), "drk-crew");
+    try {
+      for (std::uint32_t i = 0; i < threads; ++i) {
+        threads_.emplace_back([this] { context_.run(); });
+        ::pthread_setname_np(threads_.back().native_handle(), "drk-crew");
+      }
+    } catch (...) {  // no more threads: those that are there must not wait for work for good
+      context_.stop();
+      throw;
     }
   }
 

@@ -7,6 +7,8 @@
 #include "drk/task/describe.h"
 #include "drk/task/wire.h"
 
+#include <csignal>
+
 namespace drk::gym {
 
 namespace {
@@ -42,13 +44,30 @@ std::optional<Trouble> trouble_of(const task::Result& result) {
   return std::nullopt;
 }
 
-/// The same content would end the same way: not so where the load of the machine has a say.
+/// Time and memory ran out, or something did that may be the machine's doing: the kernel's killer
+/// of processes sends SIGKILL, and a reference does not die by itself.
+bool depends_on_load(const task::Result& result) {
+  const task::Failure* failure = failure_of(result.verdict);
+  if (failure == nullptr) return false;
+  switch (failure->kind) {
+    case task::FailureKind::timed_out:
+    case task::FailureKind::out_of_memory:
+      return true;
+    case task::FailureKind::died:
+      return result.verdict.fault != task::Fault::candidate ||
+             (failure->death && failure->death->signal == SIGKILL);
+    default:
+      return false;
+  }
+}
+
+/// The same content would end the same way.
 bool is_reusable(const task::Result& result) {
   const task::Outcome& outcome = result.verdict.outcome;
   return !std::holds_alternative<task::Undecided>(outcome) &&
          !std::holds_alternative<task::TimedOut>(outcome) &&
          !std::holds_alternative<task::ResourceExhausted>(outcome) &&
-         result.verdict.fault != task::Fault::infra;
+         result.verdict.fault != task::Fault::infra && !depends_on_load(result);
 }
 
 void prefix_queue_span(const TaskView& task, json::Object& body) {

@@ -193,7 +193,9 @@ void Operations::end_attempt(const TaskRow& before, const GiveBack& how) {
     row.view.state = State::pending;
     update(before, row);
   }
-  if (how.trouble || is_dead) blame(before, how.trouble, is_dead);
+  // An outage of ours says nothing about the code.
+  const bool is_outage = how.trouble && how.trouble->kind == TroubleKind::infra;
+  if (how.trouble || is_dead) blame(before, how.trouble, is_dead && !is_outage);
 }
 
 void Operations::end_without_verdict(const TaskRow& before,

@@ -18,6 +18,12 @@ namespace drk::gym {
 namespace {
 
 constexpr std::chrono::seconds kIdleLook(1);  // an idle slot looks for itself, news or not
+// What ails the machine may pass: a slot holds the task so long, times its attempts.
+constexpr std::chrono::milliseconds kRetryPause(500);
+// Beyond, nothing on this machine gets a verdict.
+constexpr std::uint32_t kMaxFailuresInARow = 4;
+constexpr std::chrono::milliseconds kOutagePause(5'000);
+constexpr std::uint32_t kMaxStoreFailures = 20;
 
 /// How far an evaluation is when it enters a stage, by the usual shares of its time.
 double progress_at(task::Stage stage) noexcept {
@@ -148,34 +154,44 @@ std::optional<Lease> Pipeline::take(const std::string& worker) {
       [&](auto done) { queue_.lease(worker, options_.lease_s, std::move(done)); });
 }
 
-void Pipeline::run(const Lease& lease, std::size_t slot) {
-  const std::string& id = lease.id.task_id;
-  {
-    const std::lock_guard lock(mutex_);
-    Running running;
-    running.lease = lease.id;
-    running.view.worker = slots_[slot].worker;
-    running_.emplace(lease.id.fence, std::move(running));
-    slots_[slot].task_id = id;
-    slots_[slot].since_ms = unix_now_ms();
-  }
-  // Cancelled before it was known to be running: nobody has told us to stop.
-  const std::optional<TaskView> now = queue_.find(id);
-  if (!now || now->state != State::processing) {
-    tell_to_stop(lease.id.fence, StopReason::not_wanted);
-  }
-  try {
-    evaluate(lease, slots_[slot].worker);
-  } catch (const std::exception& error) {  // ours, whatever it is: the task must not be lost
-    log_.error("evaluation failed", {{"task_id", id}, {"error", error.what()}});
-    give_up(lease, error.what());
-  }
+void Pipeline::enter(const Lease& lease, std::size_t slot) {
+  const std::lock_guard lock(mutex_);
+  Running running;
+  running.lease = lease.id;
+  running.view.worker = slots_[slot].worker;
+  if (is_draining_) running.tell_to_stop(StopReason::shutdown);
+  running_.emplace(lease.id.fence, std::move(running));
+  slots_[slot].task_id = lease.id.task_id;
+  slots_[slot].since_ms = unix_now_ms();
+}
+
+void Pipeline::leave(const Lease& lease, std::size_t slot) noexcept {
   const std::lock_guard lock(mutex_);
   running_.erase(lease.id.fence);
   slots_[slot].task_id.clear();
   slots_[slot].since_ms = unix_now_ms();
   ++slots_[slot].finished;
   changed_.notify_all();
+}
+
+void Pipeline::run(const Lease& lease, std::size_t slot) {
+  enter(lease, slot);
+  try {
+    // Cancelled before it was known to be running: nobody has told us to stop.
+    const std::optional<TaskView> now = queue_.find(lease.id.task_id);
+    if (!now || now->state != State::processing) {
+      tell_to_stop(lease.id.fence, StopReason::not_wanted);
+    }
+    evaluate(lease, lease.task.worker);
+  } catch (const std::exception& error) {  // ours, whatever it is: the task must not be lost
+    log_.error("evaluation failed", {{"task_id", lease.id.task_id}, {"error", error.what()}});
+    try {
+      give_up(lease, error.what());
+    } catch (const std::exception& again) {  // the store's: the lease runs out, unrenewed
+      log_.error("task not given back", {{"task_id", lease.id.task_id}, {"error", again.what()}});
+    }
+  }
+  leave(lease, slot);
 }
 
 void Pipeline::evaluate(const Lease& lease, const std::string& worker) {
@@ -196,9 +212,8 @@ void Pipeline::evaluate(const Lease& lease, const std::string& worker) {
   Crew::Timer deadline;
   if (lease.task.deadline_ms) {
     const std::chrono::milliseconds left(*lease.task.deadline_ms - unix_now_ms());
-    deadline =
-        crew_.after(std::max(left, std::chrono::milliseconds(0)),
-                    [this, fence = lease.id.fence] { tell_to_stop(fence, StopReason::deadline); });
+    deadline = crew_.after(std::max(left, std::chrono::milliseconds(0)),
+                           [this, lease] { end_by_deadline(lease); });
   }
   worker::EvaluateOptions options;
   {
@@ -227,16 +242,12 @@ void Pipeline::hand_in(const Lease& lease, const task::Result& result) {
     how.why = decision.what;
     how.dead_result = decision.ending.result;
     how.trouble = Trouble{TroubleKind::infra, decision.what};
-    metrics_.count("drk_attempts_given_back_total", {{"cause", "infra"}});
-    log_.warn(
-        "attempt gave no verdict",
-        {{"task_id", lease.id.task_id}, {"attempt", lease.task.attempts}, {"why", decision.what}});
-    give_back(lease, std::move(how));
+    retry(lease, std::move(how));
     return;
   }
+  note_verdict();
   const State state = decision.ending.state;
   if (!finish(lease, std::move(decision.ending))) return;
-  metrics_.count("drk_tasks_finished_total", {{"status", json::name_of(state)}});
   log_.info("task finished",
             {{"task_id", lease.id.task_id},
              {"fence", lease.id.fence},
@@ -249,8 +260,57 @@ void Pipeline::give_up(const Lease& lease, const std::string& what) {
   how.why = what;
   how.dead_result = result_without_verdict(State::failed, what);
   how.trouble = Trouble{TroubleKind::infra, what};
-  metrics_.count("drk_attempts_given_back_total", {{"cause", "error"}});
+  retry(lease, std::move(how));
+}
+
+void Pipeline::retry(const Lease& lease, GiveBack how) {
+  metrics_.count("drk_attempts_given_back_total", {{"cause", "infra"}});
+  log_.warn("attempt gave no verdict",
+            {{"task_id", lease.id.task_id}, {"attempt", lease.task.attempts}, {"why", how.why}});
+  {
+    std::unique_lock lock(mutex_);
+    ++failures_in_a_row_;
+    problem_ = how.why;
+    // Every evaluation fails: it is not this task, and must not cost it its attempts.
+    const bool is_outage = failures_in_a_row_ > kMaxFailuresInARow;
+    how.counts = !is_outage;
+    const auto pause = is_outage ? kOutagePause : lease.task.attempts * kRetryPause;
+    changed_.wait_for(lock, pause, [this] { return is_draining_; });
+  }
   give_back(lease, std::move(how));
+}
+
+void Pipeline::note_verdict() {
+  const std::lock_guard lock(mutex_);
+  failures_in_a_row_ = 0;
+  problem_.clear();
+}
+
+std::string Pipeline::problem() const {
+  const std::lock_guard lock(mutex_);
+  return problem_;
+}
+
+void Pipeline::end_by_deadline(const Lease& lease) {
+  std::string stage;
+  if (const std::optional<RunningView> running = this->running(lease.id.task_id)) {
+    stage = running->stage;
+  }
+  Ending ending;
+  ending.state = State::timeout;
+  ending.is_no_verdict = true;
+  ending.result = result_without_verdict(
+      State::timeout,
+      fmt::format("the deadline passed during {}, after {:.1f} s in all",
+                  stage.empty() ? "the start" : stage,
+                  static_cast<double>(unix_now_ms() - lease.task.submitted_ms) * 1e-3));
+  // At once, whatever the evaluation is busy with; it hears of it as of any other end.
+  queue_.finish(lease.id, std::move(ending), [this, id = lease.id.task_id](const auto& answer) {
+    const bool* is_ended = std::get_if<bool>(&answer);
+    if (is_ended != nullptr && *is_ended) {
+      log_.info("task finished", {{"task_id", id}, {"status", "timeout"}});
+    }
+  });
 }
 
 void Pipeline::after_stop(const Lease& lease) {
@@ -267,21 +327,6 @@ void Pipeline::after_stop(const Lease& lease) {
     case StopReason::not_wanted:
       log_.info("evaluation stopped", {{"task_id", lease.id.task_id}, {"stage", stage}});
       return;
-    case StopReason::deadline: {
-      Ending ending;
-      ending.state = State::timeout;
-      ending.is_no_verdict = true;
-      ending.result = result_without_verdict(
-          State::timeout,
-          fmt::format("the deadline passed during {}, after {:.1f} s in all",
-                      stage.empty() ? "the start" : stage,
-                      static_cast<double>(unix_now_ms() - lease.task.submitted_ms) * 1e-3));
-      if (finish(lease, std::move(ending))) {
-        metrics_.count("drk_tasks_finished_total", {{"status", "timeout"}});
-        log_.info("task finished", {{"task_id", lease.id.task_id}, {"status", "timeout"}});
-      }
-      return;
-    }
     case StopReason::shutdown: {
       GiveBack how;
       how.counts = false;
@@ -294,8 +339,16 @@ void Pipeline::after_stop(const Lease& lease) {
 }
 
 bool Pipeline::finish(const Lease& lease, Ending ending) {
-  return wait_for<bool>(
-      [&](auto done) { queue_.finish(lease.id, std::move(ending), std::move(done)); });
+  for (std::uint32_t failures = 0;; ++failures) {
+    try {
+      return wait_for<bool>([&](auto done) { queue_.finish(lease.id, ending, std::move(done)); });
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::unavailable || failures == kMaxStoreFailures) throw;
+      log_.error("end not stored", {{"task_id", lease.id.task_id}, {"error", error.what()}});
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, kRetryPause, [this] { return is_draining_; });
+    }
+  }
 }
 
 bool Pipeline::give_back(const Lease& lease, GiveBack how) {

@@ -59,6 +59,8 @@ class Pipeline {
 
   /// Starts the slots' threads; once, after what hears of the queue's changes is in place.
   void start();
+  /// Why evaluations come to nothing at present; empty when they do not.
+  [[nodiscard]] std::string problem() const;
   /// Must hear of every change: wakes idle slots, ends what nobody wants any more.
   void on_change(const TaskView& task);
   [[nodiscard]] std::optional<RunningView> running(const std::string& task_id) const;
@@ -69,7 +71,7 @@ class Pipeline {
 
  private:
   /// Why an evaluation was told to stop.
-  enum class StopReason : std::uint8_t { none, not_wanted, deadline, shutdown };
+  enum class StopReason : std::uint8_t { none, not_wanted, shutdown };
   struct Running {
     LeaseId lease;
     std::stop_source stop;
@@ -87,11 +89,19 @@ class Pipeline {
   void work(std::size_t slot, const std::stop_token& stop) noexcept;
   [[nodiscard]] std::optional<Lease> take(const std::string& worker);
   void run(const Lease& lease, std::size_t slot);
+  /// From here until `leave` it can be told to stop.
+  void enter(const Lease& lease, std::size_t slot);
+  void leave(const Lease& lease, std::size_t slot) noexcept;
   void evaluate(const Lease& lease, const std::string& worker);
   void hand_in(const Lease& lease, const task::Result& result);
   void give_up(const Lease& lease, const std::string& what);
+  /// Gives back what came to nothing by a fault of this machine.
+  void retry(const Lease& lease, GiveBack how);
+  void note_verdict();
+  void end_by_deadline(const Lease& lease);
   void after_stop(const Lease& lease);
-  /// Waits for the queue's answer; false when the lease was not held any more, or the store failed.
+  /// Waits for the queue's answer; false when the lease was not held any more. While the store
+  /// fails (a full disk) it is asked again: a verdict is not thrown away.
   bool finish(const Lease& lease, Ending ending);
   bool give_back(const Lease& lease, GiveBack how);
   void tell_to_stop(std::uint64_t fence, StopReason reason);
@@ -110,6 +120,8 @@ class Pipeline {
   std::condition_variable_any changed_;
   std::uint64_t news_ = 0;  ///< Counts what may have made a task pending.
   bool is_draining_ = false;
+  std::uint32_t failures_in_a_row_ = 0;  ///< Evaluations without a verdict by a fault of ours.
+  std::string problem_;                  ///< Of the last of them.
   std::map<std::uint64_t, Running>
       running_;  ///< By fence: a replaced task may run twice for a bit.
   std::vector<SlotView> slots_;

@@ -22,6 +22,7 @@ std::string list_sql(const ListFilter& filter) {
   sql += "WHERE (?1 = '' OR state = ?1) AND (?2 = '' OR client = ?2)";
   // These two have an index that finds the few among many.
   if (filter.dead_only) sql += " AND is_dead";
+  if (filter.retried_only) sql += " AND attempts > 0";
   if (filter.state && !is_final(*filter.state)) sql.append(" AND ").append(kIsLive);
   return sql + " ORDER BY seq DESC LIMIT ?3";
 }
@@ -72,7 +73,7 @@ std::vector<CodeHistory> Reader::codes() {
   sqlite::Statement statement(many_,
                               "SELECT code, crashes, timeouts, out_of_memory, lost_workers, infra,"
                               " last_task_id, last_what, last_ms, is_poisoned FROM codes"
-                              " ORDER BY last_ms DESC, code");
+                              " ORDER BY last_ms DESC, code LIMIT 1000");
   sqlite::Cursor cursor = statement.query();
   std::vector<CodeHistory> codes;
   while (cursor.next()) {

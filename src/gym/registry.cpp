@@ -16,6 +16,13 @@ namespace {
 
 constexpr std::int64_t kLostAfterMs = 60'000;  // without a heartbeat
 constexpr std::size_t kMaxWorkers = 10'000;    // the register is in memory
+constexpr std::size_t kMaxNameBytes = 256;
+
+void check_length(const std::string& text, const char* name) {
+  if (text.size() <= kMaxNameBytes) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: longer than {} bytes", name, kMaxNameBytes));
+}
 
 bool is_digits(std::string_view text) {
   return !text.empty() &&
@@ -34,6 +41,8 @@ bool is_device(std::string_view device) {
 
 std::string Registry::allocate_node(const std::string& hostname, const std::string& name) {
   if (hostname.empty()) throw Error(ErrorCode::invalid_argument, "hostname: is required");
+  check_length(hostname, "hostname");
+  check_length(name, "node_name");
   const std::string id = name.empty() ? "node-" + sha256_hex(hostname).substr(0, 8) : name;
   const std::lock_guard lock(mutex_);
   if (hosts_.size() >= kMaxWorkers && !hosts_.contains(id)) {
@@ -47,6 +56,10 @@ std::string Registry::allocate_node(const std::string& hostname, const std::stri
 
 void Registry::register_worker(const Worker& worker) {
   if (worker.id.empty()) throw Error(ErrorCode::invalid_argument, "worker_id: is required");
+  check_length(worker.id, "worker_id");
+  check_length(worker.device, "device");
+  check_length(worker.node_id, "node_id");
+  check_length(worker.hostname, "hostname");
   if (!is_device(worker.device)) {
     throw Error(ErrorCode::conflict,
                 fmt::format("device \"{}\" is unknown; it is cpu, cuda:INDEX or cuda:GPU-UUID",
@@ -59,6 +72,11 @@ void Registry::register_worker(const Worker& worker) {
       throw Error(ErrorCode::conflict,
                   fmt::format("device {} of that node is worker {}'s", worker.device, id));
     }
+  }
+  if (workers_.size() >= kMaxWorkers) {
+    std::erase_if(workers_, [](const auto& entry) {
+      return unix_now_ms() - entry.second.heartbeat_ms > kLostAfterMs;
+    });
   }
   if (workers_.size() >= kMaxWorkers && !workers_.contains(worker.id)) {
     throw Error(ErrorCode::exhausted, "too many workers are registered");

@@ -64,16 +64,15 @@ class Server::Impl {
   explicit Impl(ServerOptions options)
       : options_((check_address(options), std::move(options))),
         log_({options_.log_debug ? LogLevel::debug : LogLevel::info, options_.log_file}),
-        crew_(kCrewThreads,
-              [this](const char* what) {
-                log_.error("job failed", {{"error", what}});
-              }) {
+        clock_(1, [this](const char* what) { note_fault(what); }),
+        crew_(kCrewThreads, [this](const char* what) { note_fault(what); }) {
     store_ = std::make_unique<SqliteStore>(store_options(options_));
     if (options_.slots > 0) {
       evaluator_ = std::make_unique<worker::Evaluator>(options_.worker);
       PipelineOptions pipeline;
       pipeline.slots = options_.slots;
-      pipeline_ = std::make_unique<Pipeline>(pipeline, *evaluator_, *store_, crew_, metrics_, log_);
+      pipeline_ =
+          std::make_unique<Pipeline>(pipeline, *evaluator_, *store_, clock_, metrics_, log_);
     }
     const ApiParts parts{*store_, *store_, pipeline_.get(), crew_, metrics_, log_};
     api_ = std::make_unique<Api>(api_options(options_), parts);
@@ -102,6 +101,7 @@ class Server::Impl {
     http_.reset();
     starter_.join();
     crew_.stop();
+    clock_.stop();
     // Completes what was asked for; what that calls finds the crew stopped and the rest alive.
     store_.reset();
     pipeline_.reset();
@@ -131,6 +131,8 @@ class Server::Impl {
   }
 
  private:
+  void note_fault(const char* what) { log_.error("job failed", {{"error", what}}); }
+
   /// Ahead of the first task, so that it does not wait for Python; the body of a thread.
   void start_worker() noexcept {
     if (options_.slots == 0) return api_->set_problem("healthy", "");
@@ -150,11 +152,13 @@ class Server::Impl {
   const ServerOptions options_;
   Log log_;
   Metrics metrics_;
-  Crew crew_;  // after whatever holds a timer of it: see the destructor
+  // These outlive whatever holds a timer of theirs: see the destructor.
+  Crew clock_;  ///< Leases and deadlines, which clients' work must not hold up.
+  Crew crew_;   ///< Answers.
   std::unique_ptr<worker::Evaluator> evaluator_;  ///< None without slots.
-  std::unique_ptr<SqliteStore> store_;
   std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<Api> api_;
+  std::unique_ptr<SqliteStore> store_;  ///< Its thread calls the two above.
   std::unique_ptr<http::Server> http_;
   std::jthread starter_;
   std::atomic<bool> is_drained_ = false;

@@ -32,21 +32,26 @@ Waiters::Handle Waiters::wait(const std::string& task_id,
                               std::optional<std::chrono::milliseconds> limit,
                               Then then) {
   auto wait = std::make_shared<Wait>(Wait{task_id, std::move(is_met), std::move(then), {}});
+  bool is_released = false;
   {
     const std::lock_guard lock(mutex_);
+    is_released = is_released_;
     waits_[task_id].push_back(wait);
     if (limit) {
       // Not an owner: the timer lives in the wait.
       wait->timer = crew_.after(*limit, [this, handle = Handle(wait)] {
-        if (const std::shared_ptr<Wait> held = handle.lock()) {
-          fire(held, queue_.find(held->task_id));
-        }
+        if (const std::shared_ptr<Wait> held = handle.lock()) fire_now(held);
       });
     }
   }
   // After it is listed, so that no change slips through between.
-  std::optional<TaskView> task = queue_.find(task_id);
-  if (!task || wait->is_met(*task)) fire(wait, std::move(task));
+  try {
+    std::optional<TaskView> task = queue_.find(task_id);
+    if (!task || is_released || wait->is_met(*task)) fire(wait, std::move(task));
+  } catch (const Error&) {  // the caller answers; the wait must not as well
+    (void)take(wait);
+    throw;
+  }
   return wait;
 }
 
@@ -58,9 +63,19 @@ void Waiters::release_all() {
   std::vector<std::shared_ptr<Wait>> all;
   {
     const std::lock_guard lock(mutex_);
+    is_released_ = true;
     for (const auto& [id, waits] : waits_) all.insert(all.end(), waits.begin(), waits.end());
   }
-  for (const std::shared_ptr<Wait>& wait : all) fire(wait, queue_.find(wait->task_id));
+  for (const std::shared_ptr<Wait>& wait : all) fire_now(wait);
+}
+
+void Waiters::fire_now(const std::shared_ptr<Wait>& wait) noexcept {
+  std::optional<TaskView> task;
+  try {
+    task = queue_.find(wait->task_id);
+  } catch (const Error&) {  // who waits is answered all the same
+  }
+  fire(wait, std::move(task));
 }
 
 bool Waiters::take(const std::shared_ptr<Wait>& wait) {

@@ -40,17 +40,20 @@ class Waiters {
               Then then);
   /// Forgets it; `then` is not called any more, unless it is being called.
   void drop(const Handle& handle);
-  /// Calls every `then` now.
+  /// Calls every `then` now, and from now on each at once.
   void release_all();
 
  private:
   void fire(const std::shared_ptr<Wait>& wait, std::optional<TaskView> task);
+  /// `fire` with the task as it is now; without, when the store does not say.
+  void fire_now(const std::shared_ptr<Wait>& wait) noexcept;
   /// True for the first that takes it off the list.
   [[nodiscard]] bool take(const std::shared_ptr<Wait>& wait);
 
   Queue& queue_;
   Crew& crew_;
-  std::mutex mutex_;                                                 ///< Guards all below.
+  std::mutex mutex_;  ///< Guards all below.
+  bool is_released_ = false;
   std::map<std::string, std::vector<std::shared_ptr<Wait>>> waits_;  ///< By task.
 };
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <memory>
+#include <utility>
 
 namespace drk::http {
 
@@ -19,22 +21,22 @@ class LargeBodies {
   /// The share of one body; gives it back at its end. Not thread-safe.
   class Lease {
    public:
-    explicit Lease(LargeBodies& owner) noexcept : owner_(owner) {}
+    explicit Lease(std::shared_ptr<LargeBodies> owner) noexcept : owner_(std::move(owner)) {}
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
-    ~Lease() { owner_.held_bytes_ -= held_bytes_; }
+    ~Lease() { owner_->held_bytes_ -= held_bytes_; }
 
     [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
     /// False, and as before, when so much is not left.
     [[nodiscard]] bool grow_to(std::size_t bytes) noexcept {
       const std::size_t more = bytes - std::min(bytes, held_bytes_);
-      if (!owner_.take(more)) return false;
+      if (!owner_->take(more)) return false;
       held_bytes_ += more;
       return true;
     }
 
    private:
-    LargeBodies& owner_;
+    const std::shared_ptr<LargeBodies> owner_;  ///< With the server: a request may outlive it.
     std::size_t held_bytes_ = 0;
   };
 

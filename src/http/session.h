@@ -56,14 +56,14 @@ struct Service {
   Service(ServerOptions server_options, Handler& its_handler)
       : options(std::move(server_options)),
         handler(its_handler),
-        large_bodies(options.max_large_bodies_bytes),
+        large_bodies(std::make_shared<LargeBodies>(options.max_large_bodies_bytes)),
         connections(options.max_connections, kMaxTurnedAway) {}
 
   static constexpr std::uint32_t kMaxTurnedAway = 256;
 
   const ServerOptions options;
   Handler& handler;
-  LargeBodies large_bodies;
+  const std::shared_ptr<LargeBodies> large_bodies;  ///< With requests that outlive the server.
   Connections connections;
 };
 

@@ -63,7 +63,7 @@ auto Session<Stream>::serve_connection() -> Awaitable<After> {
 template <class Stream>
 auto Session<Stream>::serve_request() -> Awaitable<After> {
   RequestParser parser(options_, peer_);
-  LargeBodies::Lease lease(service_.large_bodies);  // until the answer is complete
+  auto lease = std::make_shared<LargeBodies::Lease>(service_.large_bodies);
   AnswerForm form;
   Reading reading = co_await read_head(parser);
   std::optional<Reply> refusal;
@@ -71,11 +71,11 @@ auto Session<Stream>::serve_request() -> Awaitable<After> {
     form = parser.answer_form();
     refusal = refuse(parser.request());
     if (!refusal) {
-      if (const auto failure = admit_body(parser, lease)) {
+      if (const auto failure = admit_body(parser, *lease)) {
         refusal = describe(service_.handler, *failure);
       }
     }
-    if (!refusal && parser.has_unread_body()) reading = co_await read_body(parser, lease);
+    if (!refusal && parser.has_unread_body()) reading = co_await read_body(parser, *lease);
   }
   if (std::holds_alternative<Gone>(reading)) co_return After::close;
   if (const auto* failure = std::get_if<Failure>(&reading)) {
@@ -88,6 +88,8 @@ auto Session<Stream>::serve_request() -> Awaitable<After> {
     co_return co_await write_reply(reply, form);
   }
   lift_limit();
+  if (lease->held_bytes() > 0) parser.request().body_share = lease;
+  lease.reset();  // the handler's from now on
   hand_over(std::move(parser.request()));
   const After after = co_await write_answer(form);
   answer_->detach();

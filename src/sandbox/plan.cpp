@@ -143,7 +143,7 @@ FilterProgram first_filter(std::uint32_t telling) {
   Filter filter(SCMP_ACT_ALLOW);
   for (const int call : kTellingCalls) filter.on(call, telling);
   for (const int call : kQuietCalls) filter.on(call, quiet);
-  filter.on(SCMP_SYS(socket), telling, SCMP_A0(SCMP_CMP_NE, AF_UNIX));
+  filter.on(SCMP_SYS(socket), telling, SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0));
   // One rule a flag: a mask of several would only match all of them together.
   for (std::uint64_t bit = 1; bit <= kNewNamespaces; bit <<= 1U) {
     if ((kNewNamespaces & bit) != 0) {

@@ -37,13 +37,16 @@ GuestPool::~GuestPool() {
 }
 
 void GuestPool::forget_dead_zygote() {
+  // Both end outside the locks: that takes a while.
+  std::shared_ptr<Zygote> dead;
+  std::vector<std::unique_ptr<GuestProcess>> orphans;
   {
     const std::lock_guard lock(zygote_mutex_);
     if (!zygote_ || zygote_->is_alive()) return;
-    zygote_.reset();
+    dead = std::move(zygote_);
   }
   const std::lock_guard lock(warm_mutex_);
-  warm_.clear();
+  orphans.swap(warm_);
 }
 
 std::shared_ptr<Zygote> GuestPool::zygote() {

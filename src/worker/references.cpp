@@ -165,11 +165,13 @@ References::Outcome References::load_fresh(const task::Task& task,
   return reference;
 }
 
-std::shared_ptr<Reference> References::find_kept(const std::string& key) {
+std::shared_ptr<Reference> References::find_kept(const std::string& key,
+                                                 std::shared_ptr<Reference>& dropped) {
   const auto found =
       std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.key == key; });
   if (found == kept_.end()) return nullptr;
   if (!found->reference->is_usable() || found->reference->is_worn_out(options_.seed_pool_uses)) {
+    dropped = std::move(found->reference);
     kept_.erase(found);
     return nullptr;
   }
@@ -179,12 +181,13 @@ std::shared_ptr<Reference> References::find_kept(const std::string& key) {
 
 References::Outcome References::acquire(const task::Task& task, const std::stop_token& stop) {
   const std::string key = sha256_hex(task.entry_point + '\0' + task.reference_code);
+  std::shared_ptr<Reference> dropped;  // ends outside the lock: that takes a while
   {
     std::unique_lock lock(mutex_);
     const bool is_free = loaded_.wait(lock, stop, [&] { return !loading_.contains(key); });
     if (!is_free)
       throw Error(ErrorCode::timed_out, "worker: told to stop while a reference loaded");
-    if (std::shared_ptr<Reference> kept = find_kept(key)) return kept;
+    if (std::shared_ptr<Reference> kept = find_kept(key, dropped)) return kept;
     loading_.insert(key);
   }
   // Whatever comes of it, those that wait look again: what failed for one (its limits, its being
@@ -194,7 +197,10 @@ References::Outcome References::acquire(const task::Task& task, const std::stop_
     loading_.erase(key);
     if (reference) {
       kept_.push_front({key, std::move(reference)});
-      if (kept_.size() > options_.kept_references) kept_.pop_back();
+      if (kept_.size() > options_.kept_references) {
+        dropped = std::move(kept_.back().reference);
+        kept_.pop_back();
+      }
     }
     loaded_.notify_all();
   };

@@ -97,8 +97,9 @@ class References {
                                    const std::stop_token& stop);
 
  private:
-  /// A kept one that is still good; moves it to the front.
-  [[nodiscard]] std::shared_ptr<Reference> find_kept(const std::string& key);
+  /// A kept one that is still good; moves it to the front. One that is not goes to `dropped`.
+  [[nodiscard]] std::shared_ptr<Reference> find_kept(const std::string& key,
+                                                     std::shared_ptr<Reference>& dropped);
 
   const Options& options_;
   GuestPool& pool_;

@@ -139,7 +139,9 @@ TEST_F(Cli, ExtractEndsWith1WhenThereIsNoCode) {
 TEST_F(Cli, AFullDiskIsNoSuccess) {
   for (const std::string command : {"--help", "help", "extract"}) {
     const ProgramResult result = run_program(
-        {"/bin/sh", "-c", "echo x = 1 | " DRK_BINARY " " + command + " >/dev/full"}, {}, 10s);
+        {"/bin/sh", "-c", "echo x = 1 | " + Program::binary() + " " + command + " >/dev/full"},
+        {},
+        10s);
     EXPECT_EQ(result.exit_code, 2) << command;
     EXPECT_TRUE(has(result.output, "standard output: No space left")) << result.output;
   }

@@ -43,6 +43,10 @@ class Program {
     std::filesystem::remove_all(folder_, ignored);
   }
 
+  /// Beside the test, so that a build folder can be copied to another machine.
+  [[nodiscard]] static std::string binary() {
+    return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "drk";
+  }
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
   /// The path of a new file in the folder.
   [[nodiscard]] std::string file(const std::string& name, std::string_view content) const {
@@ -59,7 +63,7 @@ class Program {
     const Fd err = open_file(path("stderr"), O_WRONLY | O_CREAT | O_TRUNC);
     ProgramOptions options;
     options.arguments = std::move(arguments);
-    options.arguments.insert(options.arguments.begin(), DRK_BINARY);
+    options.arguments.insert(options.arguments.begin(), binary());
     options.environment = std::move(environment);
     options.stdin_fd = in.get();
     options.stdout_fd = out.get();

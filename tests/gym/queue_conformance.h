@@ -499,6 +499,21 @@ TYPED_TEST_P(QueueConformance, ADeadTaskWithoutAResultGetsTheOneOfItsEnd) {
   EXPECT_EQ(desk.result("b"), "3: the lease of worker worker ran out");
 }
 
+TYPED_TEST_P(QueueConformance, AnOutageDoesNotPoisonACode) {
+  QueueSetup setup;
+  setup.max_attempts = 1;
+  Desk desk(&TypeParam::make, setup);
+  desk.submit(task("a"));
+  GiveBack how;
+  how.why = "no interpreter";
+  how.trouble = Trouble{TroubleKind::infra, "no interpreter"};
+  desk.give_back(desk.take().id, how);
+  EXPECT_TRUE(desk.view("a").is_dead);
+  ASSERT_TRUE(desk.code("code of a"));
+  EXPECT_EQ(desk.code("code of a")->infra, 1U);
+  EXPECT_FALSE(desk.code("code of a")->is_poisoned);
+}
+
 TYPED_TEST_P(QueueConformance, APoisonedCodeGetsASingleAttempt) {
   Desk desk(&TypeParam::make);
   const auto submit = [&](const std::string& id, const std::string& code) {
@@ -935,6 +950,7 @@ REGISTER_TYPED_TEST_SUITE_P(QueueConformance,
                             ARenewedLeaseLastsLonger,
                             WithItsAttemptsUsedUpATaskIsDead,
                             ADeadTaskWithoutAResultGetsTheOneOfItsEnd,
+                            AnOutageDoesNotPoisonACode,
                             APoisonedCodeGetsASingleAttempt,
                             WhatIsGivenBackForFreeDoesNotCount,
                             AGivenBackTaskHasItsOldPlace,

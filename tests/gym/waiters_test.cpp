@@ -127,31 +127,44 @@ class InterestTest : public testing::Test {
 };
 
 TEST_F(InterestTest, WhatTheLastOneLeftIsAbandoned) {
-  interest_.submitted("t1");
-  interest_.joined("t1");
-  interest_.left("t1");
+  Interest::Token submitter = interest_.submitted("t1");
+  Interest::Token other = interest_.joined("t1");
+  submitter.reset();
   std::this_thread::sleep_for(100ms);
-  interest_.left("t1");
+  other.reset();
   EXPECT_EQ(abandoned_.get_future().get(), "t1");
 }
 
 TEST_F(InterestTest, WhatIsAskedForOrJoinedInTimeIsNot) {
-  interest_.submitted("t1");
-  interest_.left("t1");
+  interest_.submitted("t1").reset();
   for (int i = 0; i < 5; ++i) {
     std::this_thread::sleep_for(20ms);
     interest_.asked("t1");
   }
-  interest_.joined("t1");
+  const Interest::Token token = interest_.joined("t1");
   EXPECT_FALSE(is_abandoned_within(150ms));
 }
 
 TEST_F(InterestTest, FinalTasksAndThoseOfNobodyAreForgotten) {
-  interest_.submitted("t1");
+  Interest::Token token = interest_.submitted("t1");
   interest_.ended("t1");
-  interest_.left("t1");
-  interest_.joined("t2");  // posted async
-  interest_.left("t2");
+  token.reset();
+  EXPECT_EQ(interest_.joined("t1"), nullptr);
+  EXPECT_EQ(interest_.joined("t2"), nullptr);  // posted async
+  EXPECT_FALSE(is_abandoned_within(150ms));
+}
+
+TEST_F(InterestTest, WhatSomebodyPostedAsyncIsKept) {
+  Interest::Token token = interest_.submitted("t1");
+  interest_.kept("t1");
+  token.reset();
+  EXPECT_FALSE(is_abandoned_within(150ms));
+}
+
+TEST_F(InterestTest, WhoLeftAnEarlierTaskOfTheIdDoesNotCount) {
+  Interest::Token early = interest_.submitted("t1");
+  const Interest::Token late = interest_.submitted("t1");  // posted anew
+  early.reset();
   EXPECT_FALSE(is_abandoned_within(150ms));
 }
 

@@ -170,8 +170,8 @@ struct CodeHistory {
   std::string last_task_id;
   std::string last_what;
   std::int64_t last_ms = 0;
-  bool is_poisoned =
-      false;  ///< It used up the attempts of a task: it gets a single one from now on.
+  /// It cost a task all its attempts, and workers with them: it gets a single one from now on.
+  bool is_poisoned = false;
 };
 BOOST_DESCRIBE_STRUCT(CodeHistory,
                       (),
@@ -189,7 +189,8 @@ BOOST_DESCRIBE_STRUCT(CodeHistory,
 struct ListFilter {
   std::optional<State> state;
   bool dead_only = false;
-  std::string client;  ///< Empty: any.
+  bool retried_only = false;  ///< With an attempt behind them.
+  std::string client;         ///< Empty: any.
   std::uint32_t limit = 100;
 };
 
