@@ -19,6 +19,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
+#include <sys/resource.h>
 #include <thread>
 
 namespace drk::cli {
@@ -28,6 +29,9 @@ namespace {
 std::uint32_t usable_cores() {
   return std::max(1U, std::thread::hardware_concurrency());
 }
+
+constexpr rlim_t kOwnDescriptors = 64;     // store, log, libraries
+constexpr rlim_t kDescriptorsOfSlot = 48;  // a candidate's guest, references, warm guests
 
 class Serve final : public Command {
  public:
@@ -46,6 +50,7 @@ class Serve final : public Command {
   int run(const Surroundings& surroundings) override {
     gym::ServerOptions options = server_options(surroundings);
     find_gpus(options);
+    fit_into_descriptors(options);
     const Interrupts interrupts;  // before the server's threads
     gym::Server server(std::move(options));
     complain("listening on " + server.url());
@@ -151,6 +156,28 @@ class Serve final : public Command {
     if (!options.gpus.empty()) {
       complain("drk: candidates are judged by Triton's interpreter, also beside a GPU, so far");
     }
+  }
+
+  /// Guests need descriptors too: connections must not take all that there are.
+  static void fit_into_descriptors(gym::ServerOptions& options) {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)::setrlimit(RLIMIT_NOFILE, &limit);
+    (void)::getrlimit(RLIMIT_NOFILE, &limit);
+    const rlim_t wanted = kOwnDescriptors + rlim_t{kDescriptorsOfSlot} * options.slots;
+    const rlim_t left = limit.rlim_cur > wanted ? limit.rlim_cur - wanted : 0;
+    if (left < 16) {
+      throw Error(
+          ErrorCode::exhausted,
+          fmt::format("{} descriptors are too few for {} jobs: {} are needed; see ulimit -n",
+                      limit.rlim_cur,
+                      options.slots,
+                      wanted + 16));
+    }
+    if (left >= options.http.max_connections) return;
+    options.http.max_connections = static_cast<std::uint32_t>(left);
+    complain(fmt::format("drk: {} connections at most, for want of descriptors (ulimit -n)", left));
   }
 
   static void wait_for_stop(const std::stop_token& token) {

@@ -12,6 +12,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
 
 namespace drk::json {
 
@@ -33,8 +36,48 @@ Value parse(std::string_view text) {
   return parser.handler().release();
 }
 
+namespace {
+
+/// The shortest decimal that reads back as the same number: "0.25", where Boost writes "2.5E-1".
+void append_number(double number, std::string& out) {
+  if (!std::isfinite(number)) {  // JSON has none: as to_json writes it
+    out += std::isnan(number) ? "\"nan\"" : number > 0 ? "\"inf\"" : "\"-inf\"";
+    return;
+  }
+  const std::size_t begin = out.size();
+  fmt::format_to(std::back_inserter(out), "{}", number);
+  if (out.find_first_of(".e", begin) == std::string::npos) out += ".0";
+}
+
+void append(const Value& value, std::string& out) {
+  if (const double* number = value.if_double()) return append_number(*number, out);
+  if (const boost::json::array* items = value.if_array()) {
+    const char* separator = "[";
+    for (const Value& item : *items) {
+      out += std::exchange(separator, ",");
+      append(item, out);
+    }
+    out += items->empty() ? "[]" : "]";
+  } else if (const Object* object = value.if_object()) {
+    const char* separator = "{";
+    for (const auto& entry : *object) {
+      out += std::exchange(separator, ",");
+      out += boost::json::serialize(entry.key());
+      out += ':';
+      append(entry.value(), out);
+    }
+    out += object->empty() ? "{}" : "}";
+  } else {
+    out += boost::json::serialize(value);
+  }
+}
+
+}  // namespace
+
 std::string dump(const Value& value) {
-  return boost::json::serialize(value);
+  std::string out;
+  append(value, out);
+  return out;
 }
 
 namespace {
@@ -50,7 +93,7 @@ bool is_flat(const Value& value) {
 
 void pretty(const Value& value, int depth, std::string& out) {
   if (is_flat(value)) {
-    out += boost::json::serialize(value);
+    append(value, out);
     return;
   }
   const bool is_object = value.is_object();

@@ -71,6 +71,10 @@ bool is_library(const std::string& file, std::string_view end) {
   return file.ends_with(end) && !is_own_file(file);
 }
 
+bool is_in_library(const std::string& file, std::string_view folder) {
+  return file.find(folder) != std::string::npos && !is_own_file(file);
+}
+
 /// From NumPy 2.5 on Triton's interpreter fails on range() over a run-time value, among others.
 bool is_numpy_too_new() {
   const std::string version = text_attribute(import_module("numpy").get(), "__version__");
@@ -98,8 +102,9 @@ bool wants_gpu(PyObject* exception) {
   if (frames.empty()) return false;
   const task::Frame& innermost = frames.back();
   return is_library(innermost.file, "/triton/runtime/driver.py") ||
-         (is_library(innermost.file, "/torch/cuda/__init__.py") &&
-          innermost.function == "_lazy_init") ||
+         is_in_library(innermost.file, "/torch/cuda/") ||
+         // CUDA code in a text: neither nvcc nor a device is there.
+         is_library(innermost.file, "/torch/utils/cpp_extension.py") ||
          is_missing_interpreter_operation(exception, innermost);
 }
 

@@ -19,6 +19,10 @@ constexpr std::size_t kLargeBodyBytes = std::size_t{64} << 10;  // parsed on the
 constexpr double kMaxWaitS = 300;
 constexpr std::uint64_t kMaxRetryAfterS = 60;
 
+char lower_case(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
 /// A Bearer token, or empty.
 std::string_view token_of(const http::Request& request) {
   const std::string_view value = request.header("authorization").value_or("");
@@ -26,7 +30,7 @@ std::string_view token_of(const http::Request& request) {
   if (value.size() <= kScheme.size()) return {};
   const bool is_bearer =
       std::equal(kScheme.begin(), kScheme.end(), value.begin(), [](char a, char b) {
-        return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
+        return a == lower_case(b);
       });
   return is_bearer ? value.substr(kScheme.size()) : std::string_view();
 }
@@ -263,7 +267,10 @@ std::string Api::client_of(const http::Request& request) const {
   }
   const auto named = request.header("x-drk-client");
   constexpr std::size_t kMaxName = 100;
-  return named && !named->empty() ? std::string(named->substr(0, kMaxName)) : request.peer;
+  if (!named || named->empty()) return request.peer;
+  std::string_view name = named->substr(0, kMaxName);
+  while (name.size() < named->size() && !is_valid_utf8(name)) name.remove_suffix(1);
+  return std::string(name);
 }
 
 json::Object Api::body_of(Call& call) {
@@ -297,7 +304,9 @@ bool Api::is_async(const Call& call) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("async: \"{}\" is neither 1 nor 0", *value));
   }
-  return call.request.header("prefer").value_or("").find("respond-async") != std::string_view::npos;
+  std::string preference(call.request.header("prefer").value_or(""));
+  std::transform(preference.begin(), preference.end(), preference.begin(), lower_case);
+  return preference.find("respond-async") != std::string::npos;
 }
 
 }  // namespace drk::gym

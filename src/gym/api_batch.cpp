@@ -213,6 +213,12 @@ void Api::evaluate_batch(const CallPtr& call) {
   batch.id = batch_id_of(body);
   batch.submitted_ms = unix_now_ms();
   const boost::json::array& tasks = tasks_of(body);
+  if (tasks.size() > options_.max_pending) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("tasks: {} of them never fit into a queue of {}; send fewer at once",
+                            tasks.size(),
+                            options_.max_pending));
+  }
   std::string contents;
   std::set<std::string> ids;
   for (std::size_t i = 0; i < tasks.size(); ++i) {

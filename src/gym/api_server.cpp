@@ -119,8 +119,10 @@ std::uint64_t Api::open_connections() const {
 
 void Api::metrics_json(const CallPtr& call) {
   const std::string_view accept = call->request.header("accept").value_or("");
-  if (accept.find("text/plain") != std::string_view::npos ||
-      accept.find("openmetrics") != std::string_view::npos) {
+  const auto accepts = [accept](std::string_view type) {
+    return accept.find(type) != std::string_view::npos;
+  };
+  if ((accepts("text/plain") || accepts("openmetrics")) && !accepts("application/json")) {
     return metrics_text(call);
   }
   MetricsAnswer answer;

@@ -158,6 +158,7 @@ void Api::result(const CallPtr& call) {
   }
   const auto answer = [this, call, form](const TaskView& task) {
     if (!is_final(task.state)) {
+      if (is_stopping_) throw Error(ErrorCode::unavailable, "the server is stopping; ask again");
       throw Error(ErrorCode::not_found,
                   fmt::format("task {} is {}", task.id, json::name_of(task.state)));
     }

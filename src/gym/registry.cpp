@@ -43,8 +43,13 @@ std::string Registry::allocate_node(const std::string& hostname, const std::stri
   if (hostname.empty()) throw Error(ErrorCode::invalid_argument, "hostname: is required");
   check_length(hostname, "hostname");
   check_length(name, "node_name");
-  const std::string id = name.empty() ? "node-" + sha256_hex(hostname).substr(0, 8) : name;
   const std::lock_guard lock(mutex_);
+  if (name.empty()) {
+    for (const auto& [known, host] : hosts_) {
+      if (host == hostname) return known;
+    }
+  }
+  const std::string id = name.empty() ? "node-" + sha256_hex(hostname).substr(0, 8) : name;
   if (hosts_.size() >= kMaxWorkers && !hosts_.contains(id)) {
     throw Error(ErrorCode::exhausted, "too many nodes are registered");
   }

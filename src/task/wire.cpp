@@ -79,7 +79,7 @@ class OldTermsOf {
   OldTerms operator()(const WrongOutput& outcome) const {
     return {.status = "completed",
             .compiled = true,
-            .decoy = no_decoy(),
+            .decoy = cheats() ? json::Value(true) : no_decoy(),
             .error_code = "CORRECTNESS_ERROR",
             .error_message = describe(outcome.mismatch)};
   }
@@ -118,6 +118,16 @@ class OldTermsOf {
  private:
   [[nodiscard]] json::Value no_decoy() const {
     return result_.mode == Mode::gpu ? json::Value(false) : json::Value(nullptr);
+  }
+
+  /// Beside being wrong.
+  [[nodiscard]] bool cheats() const {
+    return std::any_of(result_.verdict.findings.begin(),
+                       result_.verdict.findings.end(),
+                       [](const Finding& finding) {
+                         return finding.severity == Severity::reject &&
+                                finding.reason != Reason::wrong_output;
+                       });
   }
 
   const Result& result_;

@@ -152,7 +152,14 @@ void Evaluation::run() {
 bool Evaluation::validate() {
   progress(task::Stage::validate, "");
   observed().invalidity = task::find_invalidity(task_);
-  return !observed().invalidity;
+  if (observed().invalidity) return false;
+  if (task_.backend == task::Backend::triton) return true;
+  task::Failure failure;
+  failure.stage = task::Stage::validate;
+  failure.kind = task::FailureKind::needs_gpu;
+  failure.what = fmt::format("its backend is {}", json::name_of(task_.backend));
+  observed().candidate_failure = std::move(failure);
+  return false;
 }
 
 void Evaluation::progress(task::Stage stage, const std::string& detail) const {

@@ -57,7 +57,7 @@ TEST(ToJson, WritesEveryMemberInOrder) {
   outer.counts = {{"a", 1}};
   outer.shape = Point{};
   EXPECT_EQ(dump(to_json(outer)),
-            R"({"flag":true,"big":18446744073709551615,"tiny":0,"real":1E-1,"colour":"green",)"
+            R"({"flag":true,"big":18446744073709551615,"tiny":0,"real":0.1,"colour":"green",)"
             R"("inner":{"name":"x","numbers":[1,-2]},"counts":{"a":1},"shape":{"kind":"point"}})");
 }
 

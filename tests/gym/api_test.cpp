@@ -176,6 +176,28 @@ TEST(Api, BatchIsAcceptedWholeOrNotAtAll) {
   refused(batch("b", std::vector<json::Object>(4097, request("t"))), 400, "4096");
 }
 
+TEST(Api, ABatchThatNeverFitsIsABadRequest) {
+  ServerOptions options = Serving::without_workers();
+  options.max_pending = 2;
+  const Serving serving(options);
+  const Got got = serving.post("/evaluate/batch?async=1",
+                               batch("b", {request("t1"), request("t2"), request("t3")}));
+  EXPECT_EQ(got.status, 400U) << got.raw.body;
+}
+
+TEST(Api, WhoWaitsForAReplacedTaskDoesNotGetTheOthersResult) {
+  const Serving serving;
+  Got got;
+  std::jthread waiter([&] { got = serving.post("/evaluate", request("t1")); });
+  while (serving.get("/status/t1").status != 200) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  (void)serving.post(kAsync, request("t1", R"({"num_correct_trials": 7, "force_refresh": true})"));
+  (void)serving.send("DELETE", "/tasks/t1");
+  waiter.join();
+  EXPECT_EQ(got.status, 409U) << got.raw.body;
+}
+
 TEST(Api, BatchIsSeenAndJoined) {
   const Serving serving;
   const json::Object body = batch("b", {request("t1"), request("t2")});

@@ -14,7 +14,8 @@ TEST(Registry, AHostAlwaysGetsTheSameNode) {
   const std::string id = registry.allocate_node("gpu-1", "");
   EXPECT_EQ(registry.allocate_node("gpu-1", ""), id);
   EXPECT_NE(registry.allocate_node("gpu-2", ""), id);
-  EXPECT_EQ(registry.allocate_node("gpu-1", "rack-a"), "rack-a");
+  EXPECT_EQ(registry.allocate_node("gpu-3", "rack-a"), "rack-a");
+  EXPECT_EQ(registry.allocate_node("gpu-3", ""), "rack-a");
 }
 
 TEST(Registry, ANameBelongsToOneHost) {

@@ -81,7 +81,9 @@ TEST(WireResult, SaysInOldTermsWhatEveryOutcomeIs) {
        R"(["failed",false,false,null,"SYSTEM_ERROR"])"},
   };
   for (const auto& c : cases) {
-    const json::Object body = wire_result(full_result(c.outcome));
+    Result result = full_result(c.outcome);
+    result.verdict.findings.clear();
+    const json::Object body = wire_result(result);
     boost::json::array fields;
     for (const char* name : {"status", "compiled", "correctness", "decoy_kernel", "error_code"}) {
       const json::Value* value = body.if_contains(name);
@@ -127,7 +129,11 @@ TEST(WireResult, LeavesDecoysOpenWithoutAGpu) {
   result.mode = Mode::interpreter;
   EXPECT_TRUE(wire_result(result).at("decoy_kernel").is_null());
   result.verdict.outcome = WrongOutput{sample_mismatch(), 0, 5};
+  result.verdict.findings = {{Reason::wrong_output, Severity::reject, ""},
+                             {Reason::torch_fallback, Severity::warn, ""}};
   EXPECT_TRUE(wire_result(result).at("decoy_kernel").is_null());
+  result.verdict.findings.push_back({Reason::no_candidate_kernel, Severity::reject, ""});
+  EXPECT_TRUE(wire_result(result).at("decoy_kernel").as_bool()) << "wrong, and cheating";
   result.verdict.outcome = Rejected{Reason::no_candidate_kernel};
   EXPECT_TRUE(wire_result(result).at("decoy_kernel").as_bool()) << "seen, GPU or not";
   const json::Object body = wire_result(result);

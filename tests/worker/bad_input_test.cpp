@@ -225,11 +225,26 @@ class ModelNew(nn.Module):
         k[(1,)](y, y.numel())
         return y
 )";
-  for (const std::string& code : {two_configs, candidate_with("return torch.relu(x.cuda())")}) {
+  const std::string compiles = candidate_with(
+      "return x",
+      "from torch.utils.cpp_extension import load_inline\n"
+      "load_inline('m', cpp_sources='', cuda_sources='__global__ void k() {}', functions=[])");
+  for (const std::string& code : {two_configs,
+                                  candidate_with("return torch.relu(x.cuda())"),
+                                  candidate_with("s = torch.cuda.Stream(); return torch.relu(x)"),
+                                  compiles}) {
     const task::Result result = evaluator().evaluate(make_task(kReluReference, code));
     EXPECT_EQ(kind_of(result), "undecided") << text_of(result);
     EXPECT_EQ(result.verdict.fault, task::Fault::infra);
   }
+}
+
+TEST_F(BadInput, CudaCodeNeedsAGpuBeforeAnythingRuns) {
+  task::Task task = make_task(kReluReference, "whatever this is, it is not run");
+  task.backend = task::Backend::cuda;
+  const task::Result result = evaluator().evaluate(task);
+  EXPECT_EQ(kind_of(result), "undecided") << text_of(result);
+  EXPECT_EQ(result.timeline.size(), 2U) << "validate and finish";
 }
 
 }  // namespace

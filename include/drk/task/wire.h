@@ -54,6 +54,7 @@ struct WireRequest {
 ///   invalid             failed     false     false        null          VALIDATION_ERROR
 ///   undecided           failed     false     false        null          SYSTEM_ERROR
 ///
+/// A wrong output beside a rejecting finding of another reason is a decoy as well.
 /// A crash, time-out or exhaustion while the candidate was loaded counts as not compiled, and then
 /// `completed` becomes `failed`. The interpreter does not see what a profiler would: there,
 /// decoy_kernel is null in place of false. Times are medians in ms, and -1, as `speedup` is 0, when
