@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Checks a copied build-portable/ on a machine with a GPU, needing neither compiler nor network:
-# drk doctor, the gpu tests, and the cases in $DRK_CASES if set. Prints a table last.
+# drk doctor, the gpu tests, the server and its benchmark, and the cases in $DRK_CASES if set. Prints a table last.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 cd "$root"
@@ -25,6 +25,8 @@ export DRK_PYTHON
 
 step doctor "$drk" doctor
 step tests scripts/run_tests.sh --direct "$build" '*_gpu_test'
+step server scripts/run_tests.sh --direct "$build" 'gym_test'
+step bench "$DRK_PYTHON" bench/gym_bench.py "$build"
 if [[ -n ${DRK_CASES:-} ]]; then
   step honest "$drk" bench "$DRK_CASES/honest"
   step hacks "$drk" bench "$DRK_CASES/hacks"

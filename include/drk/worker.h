@@ -15,9 +15,9 @@
 namespace drk::worker {
 
 struct Options {
-  std::string python;                  ///< Interpreter with torch and triton.
-  std::string guest_dir;               ///< Folder with host.py and the guest core.
-  std::uint32_t warm_guests = 1;       ///< Kept forked and sandboxed ahead of need, at least.
+  std::string python;             ///< Interpreter with torch and triton.
+  std::string guest_dir;          ///< Folder with host.py and the guest core.
+  std::uint32_t warm_guests = 1;  ///< Kept forked and sandboxed ahead of need, at least.
   /// Under load as many: one more each time none was left, one less after ten idle seconds.
   std::uint32_t max_warm_guests = 0;
   std::uint32_t kept_references = 4;   ///< Reference guests kept alive, least recently used out.

@@ -57,9 +57,9 @@ struct Call {
 using CallPtr = std::shared_ptr<Call>;
 
 struct Parameter {
-  const char* name;
-  const char* type;  ///< Of JSON schema.
-  const char* what;
+  const char* name = "";
+  const char* type = "";  ///< Of JSON schema.
+  const char* what = "";
   bool is_required = false;
 };
 

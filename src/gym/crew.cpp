@@ -37,16 +37,13 @@ class Crew::Impl {
   std::shared_ptr<void> after(std::chrono::milliseconds delay, Job job) {
     auto timer = std::make_shared<asio::steady_timer>(context_, delay);
     timer->async_wait([this, job = std::move(job)](const boost::system::error_code& error) {
-      if (!error && !is_stopping_) run(job);
+      if (!error) run(job);
     });
     return timer;
   }
 
   void stop() {
-    is_stopping_ = true;
-    work_.reset();
-    // Timers that nobody cancels would keep the context running: the posted jobs are done first.
-    asio::post(context_, [this] { asio::post(context_, [this] { context_.stop(); }); });
+    context_.stop();
     threads_.clear();
   }
 
@@ -63,7 +60,6 @@ class Crew::Impl {
   const std::function<void(const char*)> on_fault_;
   asio::io_context context_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
-  std::atomic<bool> is_stopping_ = false;
   std::vector<std::jthread> threads_;
 };
 
@@ -71,7 +67,10 @@ Crew::Crew(std::uint32_t threads, std::function<void(const char*)> on_fault)
     : impl_(std::make_unique<Impl>(threads, std::move(on_fault))) {}
 
 Crew::~Crew() {
-  impl_->stop();
+  try {
+    impl_->stop();
+  } catch (const std::exception&) {  // a mutex that cannot be locked: there is nothing to mend
+  }
 }
 
 void Crew::post(Job job) {

@@ -31,7 +31,7 @@ class Crew {
     std::shared_ptr<void> alive_;
   };
   [[nodiscard]] Timer after(std::chrono::milliseconds delay, Job job);
-  /// Completes the jobs that were posted, drops timers, ends the threads.
+  /// Completes the jobs that have begun, drops the others and timers, ends the threads.
   void stop();
 
  private:

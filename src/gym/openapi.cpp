@@ -168,14 +168,14 @@ json::Object response(const Route& route, std::uint32_t status) {
 boost::json::array parameters(const Route& route) {
   boost::json::array list;
   const auto add = [&](const char* where,
-                       std::string name,
+                       const std::string& name,
                        const char* type,
                        const char* what,
                        bool is_required) {
     json::Object schema;
     schema["type"] = type;
     json::Object parameter;
-    parameter["name"] = std::move(name);
+    parameter["name"] = name;
     parameter["in"] = where;
     parameter["required"] = is_required;
     if (*what != '\0') parameter["description"] = what;

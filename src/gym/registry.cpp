@@ -49,7 +49,7 @@ std::string Registry::allocate_node(const std::string& hostname, const std::stri
       if (host == hostname) return known;
     }
   }
-  const std::string id = name.empty() ? "node-" + sha256_hex(hostname).substr(0, 8) : name;
+  std::string id = name.empty() ? "node-" + sha256_hex(hostname).substr(0, 8) : name;
   if (hosts_.size() >= kMaxWorkers && !hosts_.contains(id)) {
     throw Error(ErrorCode::exhausted, "too many nodes are registered");
   }

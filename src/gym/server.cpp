@@ -95,6 +95,8 @@ class Server::Impl {
                {"stored", counts.stored}});
   }
 
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
   ~Impl() {
     drain(std::chrono::milliseconds(0));
     api_->count_connections({});
