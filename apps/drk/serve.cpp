@@ -195,8 +195,8 @@ class Serve final : public Command {
   }();
   std::string tokens_file_;
   std::string python_;
-  std::uint32_t max_body_mib_ = 64;
-  double abandon_s_ = 120;
+  std::uint32_t max_body_mib_ = static_cast<std::uint32_t>(options_.http.max_body_bytes >> 20U);
+  double abandon_s_ = std::chrono::duration<double>(options_.abandon_after).count();
   double drain_s_ = 30;
 };
 

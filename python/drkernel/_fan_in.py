@@ -38,13 +38,13 @@ def fan_in(sources: Sequence[Source[T]], workers: int) -> Iterator[T]:
     none keeps the process from ending.
     """
     out: queue.SimpleQueue[_Item[T] | _Failed | _Ended] = queue.SimpleQueue()
-    todo: queue.SimpleQueue[Source[T]] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[Source[T]] = queue.SimpleQueue()
     for source in sources:
-        todo.put(source)
+        waiting.put(source)
     stop = threading.Event()
     running = min(workers, len(sources))
     for _ in range(running):
-        threading.Thread(target=_work, args=(todo, out, stop), daemon=True).start()
+        threading.Thread(target=_work, args=(waiting, out, stop), daemon=True).start()
     try:
         while running:
             match out.get():
@@ -59,13 +59,13 @@ def fan_in(sources: Sequence[Source[T]], workers: int) -> Iterator[T]:
 
 
 def _work(
-    todo: queue.SimpleQueue[Source[T]],
+    waiting: queue.SimpleQueue[Source[T]],
     out: queue.SimpleQueue[_Item[T] | _Failed | _Ended],
     stop: threading.Event,
 ) -> None:
     try:
         while not stop.is_set():
-            with closing(todo.get_nowait()()) as items:
+            with closing(waiting.get_nowait()()) as items:
                 for item in items:
                     out.put(_Item(item))
                     if stop.is_set():
@@ -79,9 +79,9 @@ def _work(
 async def async_fan_in(sources: Sequence[AsyncSource[T]], workers: int) -> AsyncGenerator[T, None]:
     """As `fan_in`; when the caller stops iterating, all are cancelled."""
     out: asyncio.Queue[_Item[T] | _Failed | _Ended] = asyncio.Queue()
-    todo = iter(sources)
+    waiting = iter(sources)
     running = min(workers, len(sources))
-    tasks = [asyncio.create_task(_async_work(todo, out)) for _ in range(running)]
+    tasks = [asyncio.create_task(_async_work(waiting, out)) for _ in range(running)]
     try:
         while running:
             match await out.get():
@@ -98,10 +98,10 @@ async def async_fan_in(sources: Sequence[AsyncSource[T]], workers: int) -> Async
 
 
 async def _async_work(
-    todo: Iterator[AsyncSource[T]], out: asyncio.Queue[_Item[T] | _Failed | _Ended]
+    waiting: Iterator[AsyncSource[T]], out: asyncio.Queue[_Item[T] | _Failed | _Ended]
 ) -> None:
     try:
-        for source in todo:
+        for source in waiting:
             async with aclosing(source()) as items:
                 async for item in items:
                     out.put_nowait(_Item(item))

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "drk/base/json.h"
+#include "drk/gym/server.h"
+#include "drk/task/result.h"
 
 #include "gym/registry.h"
 
@@ -86,13 +88,6 @@ BOOST_DESCRIBE_STRUCT(StatusAnswer,
                        cached,
                        dead_letter))
 
-struct SpanAnswer {
-  std::string name;
-  double start_ms = 0;
-  double duration_ms = 0;
-};
-BOOST_DESCRIBE_STRUCT(SpanAnswer, (), (name, start_ms, duration_ms))
-
 /// The result of a task, as task::wire_result and render_result make it.
 struct ResultAnswer {
   std::string task_id;
@@ -110,7 +105,7 @@ struct ResultAnswer {
   std::optional<std::string> completed_at;
   double processing_time = 0;  ///< s
   std::optional<std::string> fault;
-  std::vector<SpanAnswer> timeline;
+  std::vector<task::Span> timeline;
   bool cached = false;
 };
 BOOST_DESCRIBE_STRUCT(ResultAnswer,
@@ -221,13 +216,6 @@ BOOST_DESCRIBE_STRUCT(QueueAnswer,
                       (),
                       (pending, processing, queues, dead_letter, oldest_pending_s, max_pending))
 
-struct GpuAnswer {
-  std::string name;
-  std::string uuid;
-  std::uint64_t memory_bytes = 0;
-};
-BOOST_DESCRIBE_STRUCT(GpuAnswer, (), (name, uuid, memory_bytes))
-
 struct MemoryAnswer {
   std::uint64_t resident_bytes = 0;
   std::uint64_t total_bytes = 0;
@@ -240,8 +228,8 @@ struct HealthAnswer {
   std::optional<std::string> problem;
   std::string timestamp;
   std::string version;
-  std::string mode;                             ///< What verdicts are made in: "interpreter".
-  std::map<std::string, GpuAnswer> gpu_status;  ///< By UUID.
+  std::string mode;                       ///< What verdicts are made in: "interpreter".
+  std::map<std::string, Gpu> gpu_status;  ///< By UUID.
   QueueAnswer queue_status;
   MemoryAnswer memory_usage;
   std::uint64_t active_tasks = 0;

@@ -27,8 +27,8 @@ struct ApiOptions {
   std::map<std::string, std::string> tokens;  ///< Name by token; empty: nobody needs one.
   std::uint64_t max_pending = 0;              ///< Of the queue, for what is said about it.
   std::string mode = "interpreter";
-  std::map<std::string, GpuAnswer> gpus;
-  std::chrono::milliseconds abandon_after{120'000};
+  std::map<std::string, Gpu> gpus;  ///< By UUID.
+  std::chrono::milliseconds abandon_after{};
 };
 
 /// The parts of a server that requests are answered from. None is owned.

@@ -13,25 +13,12 @@ namespace drk::gym {
 
 namespace {
 
-/// The failure inside an outcome, where it has one.
-const task::Failure* failure_of(const task::Verdict& verdict) {
-  return std::visit(
-      [](const auto& outcome) -> const task::Failure* {
-        if constexpr (requires { outcome.failure.stage; }) return &outcome.failure;
-        if constexpr (requires { outcome.failure->stage; }) {
-          return outcome.failure ? &*outcome.failure : nullptr;
-        }
-        return nullptr;
-      },
-      verdict.outcome);
-}
-
 State state_of(const std::string& status) {
   return json::enum_from<State>(status).value_or(State::failed);
 }
 
 std::optional<Trouble> trouble_of(const task::Result& result) {
-  const task::Failure* failure = failure_of(result.verdict);
+  const task::Failure* failure = task::failure_of(result.verdict.outcome);
   const auto trouble = [&](TroubleKind kind) {
     return Trouble{kind, failure == nullptr ? std::string() : task::describe(*failure)};
   };
@@ -47,7 +34,7 @@ std::optional<Trouble> trouble_of(const task::Result& result) {
 /// Time and memory ran out, or something did that may be the machine's doing: the kernel's killer
 /// of processes sends SIGKILL, and a reference does not die by itself.
 bool depends_on_load(const task::Result& result) {
-  const task::Failure* failure = failure_of(result.verdict);
+  const task::Failure* failure = task::failure_of(result.verdict.outcome);
   if (failure == nullptr) return false;
   switch (failure->kind) {
     case task::FailureKind::timed_out:
@@ -114,7 +101,7 @@ Decision decide_ending(const task::Result& result) {
 std::string death_cause(const task::Result& result) {
   if (std::holds_alternative<task::TimedOut>(result.verdict.outcome)) return "timeout";
   if (std::holds_alternative<task::ResourceExhausted>(result.verdict.outcome)) return "memory";
-  const task::Failure* failure = failure_of(result.verdict);
+  const task::Failure* failure = task::failure_of(result.verdict.outcome);
   if (failure == nullptr || !failure->death) return {};
   if (!failure->death->signal) return "exit";
   const char* name = ::sigabbrev_np(*failure->death->signal);

@@ -2,7 +2,6 @@
 // Puts the parts together, and takes them apart in the order in which they need each other.
 #include "drk/gym/server.h"
 
-#include "drk/gym/sqlite_store.h"
 #include "drk/version.h"
 
 #include "gym/api.h"
@@ -35,7 +34,7 @@ ApiOptions api_options(const ServerOptions& options) {
   api.tokens = options.tokens;
   api.max_pending = options.max_pending;
   api.abandon_after = options.abandon_after;
-  for (const Gpu& gpu : options.gpus) api.gpus[gpu.uuid] = {gpu.name, gpu.uuid, gpu.memory_bytes};
+  for (const Gpu& gpu : options.gpus) api.gpus[gpu.uuid] = gpu;
   return api;
 }
 

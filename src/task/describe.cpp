@@ -61,4 +61,16 @@ std::string describe(const Failure& failure) {
   return failure.error->type + ": " + failure.error->message;
 }
 
+const Failure* failure_of(const Outcome& outcome) noexcept {
+  return std::visit(
+      [](const auto& alternative) -> const Failure* {
+        if constexpr (requires { alternative.failure.kind; }) return &alternative.failure;
+        if constexpr (requires { alternative.failure->kind; }) {
+          return alternative.failure ? &*alternative.failure : nullptr;
+        }
+        return nullptr;
+      },
+      outcome);
+}
+
 }  // namespace drk::task

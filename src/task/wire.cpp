@@ -133,18 +133,6 @@ class OldTermsOf {
   const Result& result_;
 };
 
-const Failure* failure_of(const Outcome& outcome) {
-  return std::visit(
-      [](const auto& alternative) -> const Failure* {
-        if constexpr (requires { alternative.failure.kind; }) return &alternative.failure;
-        if constexpr (requires { alternative.failure->kind; }) {
-          return alternative.failure ? &*alternative.failure : nullptr;
-        }
-        return nullptr;
-      },
-      outcome);
-}
-
 std::string error_name(const Failure& failure) {
   return failure.error ? failure.error->type : json::name_of(failure.kind);
 }

@@ -319,7 +319,7 @@ TEST(Api, AbandonedTasksAreCancelledOthersAreNot) {
   (void)serving.post(kAsync, request("kept"));
   const auto leave_early = [&](const std::string& id) {
     http::ClientOptions hasty;
-    hasty.url = const_cast<Serving&>(serving).server().url();
+    hasty.url = serving.url();
     hasty.timeout = std::chrono::milliseconds(200);
     http::Client client(hasty);
     EXPECT_TRUE(throws_error(ErrorCode::timed_out, "", [&] {

@@ -65,6 +65,7 @@ class Serving {
   void start() { server_ = std::make_unique<Server>(options_); }
   void stop() { server_.reset(); }
   [[nodiscard]] Server& server() { return *server_; }
+  [[nodiscard]] std::string url() const { return server_->url(); }
   [[nodiscard]] std::string log() const { return read_file(options_.log_file); }
 
   [[nodiscard]] Got send(std::string_view method,

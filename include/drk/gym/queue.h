@@ -173,18 +173,6 @@ struct CodeHistory {
   /// It cost a task all its attempts, and workers with them: it gets a single one from now on.
   bool is_poisoned = false;
 };
-BOOST_DESCRIBE_STRUCT(CodeHistory,
-                      (),
-                      (code,
-                       crashes,
-                       timeouts,
-                       out_of_memory,
-                       lost_workers,
-                       infra,
-                       last_task_id,
-                       last_what,
-                       last_ms,
-                       is_poisoned))
 
 struct ListFilter {
   std::optional<State> state;

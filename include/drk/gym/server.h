@@ -2,8 +2,11 @@
 // The whole server in one process: store, workers, HTTP interface.
 #pragma once
 
+#include "drk/gym/sqlite_store.h"
 #include "drk/http.h"
 #include "drk/worker.h"
+
+#include <boost/describe.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -11,6 +14,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 namespace drk::gym {
 
@@ -20,14 +24,15 @@ struct Gpu {
   std::string uuid;
   std::uint64_t memory_bytes = 0;
 };
+BOOST_DESCRIBE_STRUCT(Gpu, (), (name, uuid, memory_bytes))
 
 struct ServerOptions {
   http::ServerOptions http;
   worker::Options worker;
   std::string data_dir;     ///< Of the store; made when it is not there.
   std::uint32_t slots = 2;  ///< Evaluations side by side; 0: takes tasks and runs none.
-  std::uint64_t max_pending = 20'000;
-  std::uint32_t max_attempts = 3;
+  std::uint64_t max_pending = SqliteOptions().max_pending;
+  std::uint32_t max_attempts = SqliteOptions().max_attempts;
   std::chrono::milliseconds abandon_after{120'000};
   std::map<std::string, std::string> tokens;  ///< Name by token; empty: nobody needs one.
   std::vector<Gpu> gpus;
