@@ -156,6 +156,8 @@ class Api final : public http::Handler {
   void await_final(const CallPtr& call, const Admitted& admitted, Form form);
   /// What becomes a 503 with the reason.
   [[noreturn]] void throw_no_verdict(const TaskView& task);
+  /// Of a final task. Throws Error{unavailable} when it was started anew meanwhile.
+  [[nodiscard]] json::Object result_of(const TaskView& task);
   [[nodiscard]] std::string result_text(const TaskView& task);
   [[nodiscard]] json::Object workflow_answer(const TaskView& task);
   /// `limit`: answers then with what there is; without, when all are final.
@@ -170,10 +172,15 @@ class Api final : public http::Handler {
   [[nodiscard]] StatusAnswer status_of(const TaskView& task);
   [[nodiscard]] std::string why_waiting(const TaskView& task, const Place& place) const;
   [[nodiscard]] TaskView found(const std::string& task_id);
+  /// Answers on the task of the path: when `is_met`, or with the time.
+  void long_poll(const CallPtr& call,
+                 Waiters::Predicate is_met,
+                 std::chrono::milliseconds limit,
+                 std::function<void(const TaskView&)> answer);
 
   // api_server.cpp
   [[nodiscard]] QueueAnswer queue_answer();
-  [[nodiscard]] std::vector<StatusAnswer> list(const ListFilter& filter);
+  [[nodiscard]] boost::json::array list(const ListFilter& filter);
   [[nodiscard]] std::vector<Metrics::Gauge> gauges();
   [[nodiscard]] std::uint64_t open_connections() const;
 

@@ -124,10 +124,14 @@ void Api::await_final(const CallPtr& call, const Admitted& admitted, Form form) 
   call->exchange->on_leave([this, handle] { waiters_.drop(handle); });
 }
 
-std::string Api::result_text(const TaskView& task) {
+json::Object Api::result_of(const TaskView& task) {
   const std::optional<StoredResult> stored = results_.result(task.id);
-  if (!stored) throw Error(ErrorCode::internal, "no result is stored of task " + task.id);
-  return json::dump(render_result(task, stored->result));
+  if (stored) return render_result(task, stored->result);
+  throw Error(ErrorCode::unavailable, fmt::format("task {} was started anew; ask again", task.id));
+}
+
+std::string Api::result_text(const TaskView& task) {
+  return json::dump(result_of(task));
 }
 
 void Api::reply_result(const CallPtr& call, const TaskView& task) {
@@ -138,15 +142,11 @@ void Api::reply_result(const CallPtr& call, const TaskView& task) {
 }
 
 void Api::throw_no_verdict(const TaskView& task) {
-  const std::optional<StoredResult> stored = results_.result(task.id);
-  std::string why = "no verdict";
-  if (stored) {
-    const json::Object body = render_result(task, stored->result);
-    if (const json::Value* message = body.if_contains("error_message")) {
-      if (message->is_string()) why = std::string(message->get_string());
-    }
-  }
-  throw Error(ErrorCode::unavailable, fmt::format("task {}: no verdict: {}", task.id, why));
+  throw Error(
+      ErrorCode::unavailable,
+      fmt::format("task {}: no verdict: {}",
+                  task.id,
+                  text_in(result_of(task), "error_message").value_or("for no known reason")));
 }
 
 json::Object Api::workflow_answer(const TaskView& task) {
@@ -156,16 +156,10 @@ json::Object Api::workflow_answer(const TaskView& task) {
   answer.submitted_at = utc_text(task.submitted_ms);
   if (task.finished_ms) answer.completed_at = utc_text(*task.finished_ms);
   if (is_final(task.state)) {
-    const json::Value body = json::parse(result_text(task));
-    const json::Object& result = body.get_object();
-    const auto text = [&](const char* name) -> std::optional<std::string> {
-      const json::Value* value = result.if_contains(name);
-      if (value == nullptr || !value->is_string()) return std::nullopt;
-      return std::string(value->get_string());
-    };
-    answer.error_message = text("error_message");
-    answer.error_code = text("error_code");
-    answer.result = body;
+    json::Object result = result_of(task);
+    answer.error_message = text_in(result, "error_message");
+    answer.error_code = text_in(result, "error_code");
+    answer.result = std::move(result);
   }
   return with_nulls(answer);
 }

@@ -257,15 +257,11 @@ void Api::retry_queue(const CallPtr& call) {
   ListFilter pending;
   pending.state = State::pending;
   pending.retried_only = true;
-  boost::json::array waiting;
-  for (const StatusAnswer& one : list(pending)) waiting.emplace_back(with_nulls(one));
   ListFilter dead;
   dead.dead_only = true;
-  boost::json::array letters;
-  for (const StatusAnswer& one : list(dead)) letters.emplace_back(with_nulls(one));
   json::Object body;
-  body["waiting"] = std::move(waiting);
-  body["dead_letter"] = std::move(letters);
+  body["waiting"] = list(pending);
+  body["dead_letter"] = list(dead);
   reply(call, 200, body);
 }
 

@@ -36,18 +36,6 @@ std::uint32_t limit_of(const Call& call) {
   return limit;
 }
 
-/// What the short form of a final task says of its fault.
-void add_fault(const json::Object& result, StatusAnswer& answer) {
-  const auto text = [&](const char* name) -> std::optional<std::string> {
-    const json::Value* value = result.if_contains(name);
-    if (value == nullptr || !value->is_string()) return std::nullopt;
-    return std::string(value->get_string());
-  };
-  answer.fault = text("fault");
-  answer.error_code = text("error_code");
-  answer.error_message = text("error_message");
-}
-
 }  // namespace
 
 TaskView Api::found(const std::string& task_id) {
@@ -123,27 +111,37 @@ void Api::status(const CallPtr& call) {
   const auto answer = [this, call](const TaskView& task) {
     StatusAnswer status = status_of(task);
     if (is_final(task.state)) {
-      if (const auto stored = results_.result(task.id)) {
-        const json::Value result = json::parse(stored->result);
-        add_fault(result.get_object(), status);
-      }
+      const json::Object result = result_of(task);
+      status.fault = text_in(result, "fault");
+      status.error_code = text_in(result, "error_code");
+      status.error_message = text_in(result, "error_message");
     }
     reply(call, 200, with_nulls(status));
   };
   const TaskView task = found(id);
   if (!limit || is_final(task.state)) return answer(task);
   const State since = since_of(*call, task);
-  const Interest::Token token = interest_.joined(id);
-  const Waiters::Handle handle = waiters_.wait(
-      id,
-      [since](const TaskView& now) { return now.state != since; },
-      limit,
-      [this, call, answer, token](const std::optional<TaskView>& now) {
-        guard(call, [&] {
-          if (!now) throw Error(ErrorCode::not_found, "no task " + call->argument);
-          answer(*now);
-        });
-      });
+  long_poll(
+      call, [since](const TaskView& now) { return now.state != since; }, *limit, answer);
+}
+
+void Api::long_poll(const CallPtr& call,
+                    Waiters::Predicate is_met,
+                    std::chrono::milliseconds limit,
+                    std::function<void(const TaskView&)> answer) {
+  const std::string& id = call->argument;
+  // The token lives as long as this waits.
+  const Waiters::Handle handle =
+      waiters_.wait(id,
+                    std::move(is_met),
+                    limit,
+                    [this, call, answer = std::move(answer), token = interest_.joined(id)](
+                        const std::optional<TaskView>& now) {
+                      guard(call, [&] {
+                        if (!now) throw Error(ErrorCode::not_found, "no task " + call->argument);
+                        answer(*now);
+                      });
+                    });
   call->exchange->on_leave([this, handle] { waiters_.drop(handle); });
 }
 
@@ -176,23 +174,15 @@ void Api::result(const CallPtr& call) {
   };
   const TaskView task = found(id);
   if (!limit || is_final(task.state)) return answer(task);
-  const Interest::Token token = interest_.joined(id);
-  const Waiters::Handle handle = waiters_.wait(
-      id,
-      [](const TaskView& now) { return is_final(now.state); },
-      limit,
-      [this, call, answer, token](const std::optional<TaskView>& now) {
-        guard(call, [&] {
-          if (!now) throw Error(ErrorCode::not_found, "no task " + call->argument);
-          answer(*now);
-        });
-      });
-  call->exchange->on_leave([this, handle] { waiters_.drop(handle); });
+  long_poll(
+      call, [](const TaskView& now) { return is_final(now.state); }, *limit, answer);
 }
 
-std::vector<StatusAnswer> Api::list(const ListFilter& filter) {
-  std::vector<StatusAnswer> answers;
-  for (const TaskView& task : queue_.list(filter)) answers.push_back(status_of(task));
+boost::json::array Api::list(const ListFilter& filter) {
+  boost::json::array answers;
+  for (const TaskView& task : queue_.list(filter)) {
+    answers.emplace_back(with_nulls(status_of(task)));
+  }
   return answers;
 }
 
@@ -207,10 +197,8 @@ void Api::tasks(const CallPtr& call) {
   filter.client = std::string(call->request.parameter("client").value_or(""));
   filter.dead_only = call->request.parameter("dead").value_or("0") == "1";
   filter.limit = limit_of(*call);
-  boost::json::array tasks;
-  for (const StatusAnswer& one : list(filter)) tasks.emplace_back(with_nulls(one));
   json::Object body;
-  body["tasks"] = std::move(tasks);
+  body["tasks"] = list(filter);
   reply(call, 200, body);
 }
 

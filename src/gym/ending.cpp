@@ -140,4 +140,10 @@ json::Object render_result(const TaskView& task, const std::string& stored) {
   return body;
 }
 
+std::optional<std::string> text_in(const json::Object& result, const char* name) {
+  const json::Value* value = result.if_contains(name);
+  if (value == nullptr || !value->is_string()) return std::nullopt;
+  return std::string(value->get_string());
+}
+
 }  // namespace drk::gym

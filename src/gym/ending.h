@@ -29,5 +29,7 @@ struct Decision {
 /// The answer's form of a stored short one: with the task's id and times, and the time in the
 /// queue as the first span of its timeline.
 [[nodiscard]] json::Object render_result(const TaskView& task, const std::string& stored);
+/// A text member of such a form, if it is there.
+[[nodiscard]] std::optional<std::string> text_in(const json::Object& result, const char* name);
 
 }  // namespace drk::gym
