@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spread of a tensor, in one pass.
+// Spread of a tensor, by its moments.
 #include "scale.h"
+
+#include "parts.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace drk::judge {
 
@@ -42,25 +45,64 @@ double unit_of(const TensorView& view) {
 }
 
 template <std::size_t Parts>
-double scale_in_parts(const TensorView& view) {
-  const double unit = unit_of<Parts>(view);
-  // Shifted by the first element, so that a constant tensor has a spread of exactly 0.
-  std::array<double, Parts> origin = {};
+struct Moments {
   std::array<double, Parts> sum = {};
   double sum_of_squares = 0;
   double count = 0;
-  for_each_finite<Parts>(view, [&](const double* parts) {
-    for (std::size_t p = 0; p < Parts; ++p) {
-      if (count == 0) origin[p] = parts[p] / unit;
-      const double shifted = parts[p] / unit - origin[p];
-      sum[p] += shifted;
-      sum_of_squares += shifted * shifted;
+
+  void add(const Moments& other) noexcept {
+    for (std::size_t p = 0; p < Parts; ++p) sum[p] += other.sum[p];
+    sum_of_squares += other.sum_of_squares;
+    count += other.count;
+  }
+};
+
+/// Zeros when there is none.
+template <std::size_t Parts>
+std::array<double, Parts> first_finite(const TensorView& view, double unit) {
+  std::array<double, Parts> first = {};
+  ElementReader reader(view);
+  std::array<double, kChunkElements* Parts> numbers = {};
+  for (auto bytes = reader.next(); !bytes.empty(); bytes = reader.next()) {
+    decode_reals(view.tensor.dtype, bytes, numbers.data());
+    const std::size_t count = bytes.size() / value::size_bytes(view.tensor.dtype);
+    for (std::size_t i = 0; i < count; ++i) {
+      const double* parts = numbers.data() + i * Parts;
+      bool finite = true;
+      for (std::size_t p = 0; p < Parts; ++p) finite = finite && std::abs(parts[p]) <= kLargest;
+      if (!finite) continue;
+      for (std::size_t p = 0; p < Parts; ++p) first[p] = parts[p] / unit;
+      return first;
     }
-    count += 1;
+  }
+  return first;
+}
+
+template <std::size_t Parts>
+double scale_in_parts(const TensorView& view) {
+  const double unit = unit_of<Parts>(view);
+  // Shifted by the first element, so that a constant tensor has a spread of exactly 0.
+  const std::array<double, Parts> origin = first_finite<Parts>(view, unit);
+  const std::vector<Part> ranges = parts_of(view);
+  std::vector<Moments<Parts>> moments(ranges.size());
+  for_each_part(ranges.size(), [&](std::size_t i) {
+    const value::Tensor layout = layout_of(view.tensor, ranges[i]);
+    Moments<Parts> own;  // apart from the others', which other threads write to
+    for_each_finite<Parts>({layout, view.block}, [&](const double* parts) {
+      for (std::size_t p = 0; p < Parts; ++p) {
+        const double shifted = parts[p] / unit - origin[p];
+        own.sum[p] += shifted;
+        own.sum_of_squares += shifted * shifted;
+      }
+      own.count += 1;
+    });
+    moments[i] = own;
   });
-  if (count == 0) return kScaleOfZeros;
-  double squared_spread = sum_of_squares / count;
-  for (const double s : sum) squared_spread -= (s / count) * (s / count);
+  Moments<Parts> all;
+  for (const Moments<Parts>& own : moments) all.add(own);
+  if (all.count == 0) return kScaleOfZeros;
+  double squared_spread = all.sum_of_squares / all.count;
+  for (const double s : all.sum) squared_spread -= (s / all.count) * (s / all.count);
   double squared_magnitude = 0;
   for (const double o : origin) squared_magnitude += o * o;
   const double squared_scale = squared_spread > 0 ? squared_spread : squared_magnitude;

@@ -3,6 +3,7 @@
 // way, which tells NaN, infinities and wrong values apart.
 #include "tensor_compare.h"
 
+#include "parts.h"
 #include "scale.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace drk::judge {
 
@@ -30,12 +32,31 @@ struct Wrong {
     first = position;
     allowed_error = allowed;
   }
+  /// Of elements that come later, their positions counted from `begin`.
+  void add(const Wrong& later, std::uint64_t begin) noexcept {
+    if (later.count == 0) return;
+    if (count == 0) {
+      first = begin + later.first;
+      allowed_error = later.allowed_error;
+    }
+    count += later.count;
+  }
 };
 
 struct Tally {
   Wrong nan, infinity, value;
   std::uint64_t expected_nan = 0, got_nan = 0;
   std::uint64_t expected_infinite = 0, got_infinite = 0;
+
+  void add(const Tally& later, std::uint64_t begin) noexcept {
+    nan.add(later.nan, begin);
+    infinity.add(later.infinity, begin);
+    value.add(later.value, begin);
+    expected_nan += later.expected_nan;
+    got_nan += later.got_nan;
+    expected_infinite += later.expected_infinite;
+    got_infinite += later.got_infinite;
+  }
 };
 
 template <std::size_t Parts>
@@ -51,12 +72,13 @@ class RealComparison {
  public:
   RealComparison(const TensorView& expected,
                  const TensorView& got,
-                 const TensorRules& rules,
+                 const Limit& limit,
+                 bool nan_equals_nan,
                  ErrorSums& sums)
       : expected_(expected),
         got_(got),
-        limit_(limit_for(rules.tolerance, expected)),
-        nan_equals_nan_(rules.nan_equals_nan),
+        limit_(limit),
+        nan_equals_nan_(nan_equals_nan),
         sums_(sums) {}
 
   Tally run() {
@@ -167,10 +189,9 @@ std::pair<double, double> error_of(std::int64_t a, std::int64_t b, bool is_unsig
 
 Tally compare_integers(const TensorView& expected,
                        const TensorView& got,
-                       const TensorRules& rules,
+                       const Limit& limit,
                        ErrorSums& sums) {
   const value::DType dtype = expected.tensor.dtype;
-  const Limit limit = {rules.tolerance.atol, rules.tolerance.rtol};
   Tally tally;
   ElementReader expected_reader(expected);
   ElementReader got_reader(got);
@@ -195,14 +216,40 @@ Tally compare_elements(const TensorView& expected,
                        const TensorView& got,
                        const TensorRules& rules,
                        ErrorSums& sums) {
-  switch (value::class_of(expected.tensor.dtype)) {
-    case value::DTypeClass::real:
-      return RealComparison<1>(expected, got, rules, sums).run();
-    case value::DTypeClass::complex:
-      return RealComparison<2>(expected, got, rules, sums).run();
-    default:
-      return compare_integers(expected, got, rules, sums);
+  const value::DTypeClass kind = value::class_of(expected.tensor.dtype);
+  const bool is_rounded = kind == value::DTypeClass::real || kind == value::DTypeClass::complex;
+  const Limit limit = is_rounded ? limit_for(rules.tolerance, expected)
+                                 : Limit{rules.tolerance.atol, rules.tolerance.rtol};
+  // Both have one shape: where both are dense, a part of one is the same part of the other.
+  std::vector<Part> parts = parts_of(expected);
+  if (parts_of(got).size() != parts.size()) {
+    parts = {{0, static_cast<std::uint64_t>(value::element_count(expected.tensor))}};
   }
+  struct Found {
+    Tally tally;
+    ErrorSums sums;
+  };
+  std::vector<Found> found(parts.size());
+  for_each_part(parts.size(), [&](std::size_t i) {
+    const value::Tensor expected_layout = layout_of(expected.tensor, parts[i]);
+    const value::Tensor got_layout = layout_of(got.tensor, parts[i]);
+    const TensorView a = {expected_layout, expected.block};
+    const TensorView b = {got_layout, got.block};
+    ErrorSums& own = found[i].sums;
+    if (kind == value::DTypeClass::real) {
+      found[i].tally = RealComparison<1>(a, b, limit, rules.nan_equals_nan, own).run();
+    } else if (kind == value::DTypeClass::complex) {
+      found[i].tally = RealComparison<2>(a, b, limit, rules.nan_equals_nan, own).run();
+    } else {
+      found[i].tally = compare_integers(a, b, limit, own);
+    }
+  });
+  Tally tally;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    tally.add(found[i].tally, parts[i].begin);
+    sums.add(found[i].sums);
+  }
+  return tally;
 }
 
 task::Mismatch mismatch_at(task::MismatchKind kind,

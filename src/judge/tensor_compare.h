@@ -26,6 +26,12 @@ struct ErrorSums {
     // The same as error / magnitude > max_rel, but the division is rarely made.
     if (error > max_rel * magnitude && magnitude > 0) max_rel = error / magnitude;
   }
+  void add(const ErrorSums& other) noexcept {
+    count += other.count;
+    sum_abs += other.sum_abs;
+    max_abs = std::max(max_abs, other.max_abs);
+    max_rel = std::max(max_rel, other.max_rel);
+  }
 };
 
 struct TensorRules {

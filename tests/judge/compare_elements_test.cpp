@@ -55,6 +55,38 @@ std::vector<float> noise(std::size_t count, float mean, float spread) {
   return numbers;
 }
 
+TEST(CompareElements, ALargeTensorIsJudgedAsASmallOneIs) {
+  constexpr std::size_t kCount = (std::size_t{1} << 20U) + 77;  // in parts of uneven size
+  const std::vector<float> expected = noise(kCount, 0.5F, 2);
+  EXPECT_TRUE(equal(compare_floats(expected, expected)));
+  std::vector<float> got = expected;
+  // In three parts, and at both ends of one.
+  const std::array<std::size_t, 4> wrong = {kCount / 16, kCount / 8 - 1, 700'001, kCount - 1};
+  for (const std::size_t i : wrong) got[i] += 1;
+  got[700'001] += 1;
+  const task::Comparison comparison = compare_floats(expected, got);
+  ASSERT_TRUE(comparison.mismatch.has_value());
+  EXPECT_EQ(comparison.mismatch->kind, MismatchKind::value);
+  EXPECT_EQ(comparison.mismatch->first_index, (std::vector<std::int64_t>{kCount / 16}));
+  EXPECT_EQ(comparison.mismatch->wrong_count, 4U);
+  EXPECT_EQ(comparison.mismatch->element_count, kCount);
+  EXPECT_NEAR(comparison.max_abs_error, 2, 1e-6);
+  EXPECT_NEAR(comparison.mean_abs_error, 5.0 / kCount, 1e-9);
+  // The spread, which the tolerance is made of, is that of all elements together.
+  const std::vector<float> few(expected.begin(), expected.begin() + 1000);
+  std::vector<float> few_got = few;
+  few_got[0] += 1;
+  const double few_tolerance = compare_floats(few, few_got).mismatch->tolerance;
+  EXPECT_NEAR(comparison.mismatch->tolerance / few_tolerance, 1, 0.2);
+  got = expected;
+  got[900'000] = kNan;
+  got[900'001] = kNan;
+  const task::Comparison with_nan = compare_floats(expected, got);
+  EXPECT_EQ(with_nan.mismatch->kind, MismatchKind::nan);
+  EXPECT_EQ(with_nan.mismatch->first_index, (std::vector<std::int64_t>{900'000}));
+  EXPECT_EQ(with_nan.mismatch->wrong_count, 2U);
+}
+
 TEST(CompareElements, EveryDtypeFindsItsWrongElement) {
   // Bits of three elements; the third differs.
   const struct {
