@@ -14,8 +14,8 @@ with_python = DRK_PYTHON=$$(scripts/setup_python.sh) && export DRK_PYTHON &&
 build: setup $(BUILD)/build.ninja ## Build build/bin/drk (PRESET=asan, tsan, ubsan, release or portable: build-PRESET/bin/drk)
 	@$(with_python) cmake --build $(BUILD) -j $(JOBS)
 
-demo: build ## Judge the bundled problems
-	@$(with_python) $(BUILD)/bin/drk bench problems
+demo: ## Judge the bundled problems: on the GPU if there is one, else by Triton's interpreter
+	@$(with_python) build=$$(scripts/usable_build.sh) && $$build/bin/drk bench problems
 
 test: build ## Run all tests that need no GPU
 	@$(with_python) scripts/run_tests.sh $(BUILD)

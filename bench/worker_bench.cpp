@@ -112,7 +112,7 @@ int run(const Options& options) {
   {
     Options cold = options;
     cold.warm_guests = 0;
-    GuestPool pool(cold);
+    GuestPool pool(cold, nullptr);
     print("zygote start (ms)", {pool.zygote()->start_s() * 1e3});
     print("guest cycle, none kept warm (ms)", repeat_ms(100, [&] { return guest_cycle_ms(pool); }));
   }

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks a copied build-portable/ on a machine with a GPU, needing neither compiler nor network:
-# drk doctor, the gpu tests, the server and its benchmark, and the cases in $DRK_CASES if set. Prints a table last.
+# Checks a copied build-portable/ on a machine with a GPU, needing neither compiler nor network.
+#   gpu_check.sh [STEP...]   doctor, demo, honest, hacks, tests, bench (default: all, in this order)
+# honest and hacks judge the cases in $DRK_CASES, if set. A table of the steps comes last.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 cd "$root"
 
 build='build-portable'
 drk=$build/bin/drk
+bench_evaluations=${DRK_BENCH_EVALUATIONS:-200} # that must leave nothing behind
 table=() failures=0
 
 step() {
@@ -18,19 +20,28 @@ step() {
   table+=("$(printf '%-12s %-12s %4d s' "$name" "$result" $((SECONDS - started)))")
 }
 
+judge_cases() {
+  [[ -n ${DRK_CASES:-} ]] || { echo 'skipped: DRK_CASES is not set' && return; }
+  "$drk" bench "$DRK_CASES/$1"
+}
+
+run_step() {
+  case $1 in
+    doctor) step doctor "$drk" doctor ;;
+    demo) step demo make demo ;;
+    honest | hacks) step "$1" judge_cases "$1" ;;
+    tests) step tests scripts/run_tests.sh --direct "$build" '*_gpu_test' ;;
+    bench) step bench "$DRK_PYTHON" -u bench/gpu_bench.py "$build" "$bench_evaluations" ;;
+    *) die "unknown step $1" ;;
+  esac
+}
+
 [[ -x $drk ]] || die "$drk is not there; on a build machine: make build PRESET=portable"
 scripts/setup_system.sh run
 DRK_PYTHON=$(scripts/setup_python.sh)
 export DRK_PYTHON
-
-step doctor "$drk" doctor
-step tests scripts/run_tests.sh --direct "$build" '*_gpu_test'
-step server scripts/run_tests.sh --direct "$build" 'gym_test'
-step bench "$DRK_PYTHON" bench/gym_bench.py "$build"
-if [[ -n ${DRK_CASES:-} ]]; then
-  step honest "$drk" bench "$DRK_CASES/honest"
-  step hacks "$drk" bench "$DRK_CASES/hacks"
-fi
+(($#)) || set -- doctor demo honest hacks tests bench
+for name in "$@"; do run_step "$name"; done
 
 printf '\n'
 printf '%s\n' "${table[@]}"

@@ -42,11 +42,12 @@ class Bench final : public Command {
     command->add_option("--filter", filter_, "Only where this glob fits PROBLEM[/CANDIDATE]");
     command->add_option("--trials", trials_, "Inputs that must come out right")
         ->check(CLI::Range(1, 20));
-    command->add_option("--jobs,-j", jobs_, "Candidates judged side by side")
+    command
+        ->add_option("--jobs,-j", jobs_, "Candidates judged side by side; else as suits the device")
         ->check(CLI::Range(1, 64));
     command->add_flag(
         "--keep-going,!--fail-fast", keep_going_, "Go on after a wrong verdict (default)");
-    command->add_option("--python", python_, "Interpreter with torch and triton");
+    declare_guests(*command, guests_);
     command->add_flag("--json", as_json_, "Print rows and sums as JSON, at the end");
     command->add_flag("--verbose,-v", verbose_, "Progress also where there is no terminal");
     command->footer(
@@ -57,9 +58,14 @@ class Bench final : public Command {
 
   int run(const Surroundings& surroundings) override {
     const std::vector<suite::Case> cases = load_cases();
-    worker::Options worker_options = locate_worker(python_, surroundings);
-    worker_options.warm_guests = jobs_;
-    worker_options.kept_references = std::max(worker_options.kept_references, jobs_);
+    worker::Options worker_options = locate_worker(guests_, surroundings);
+    is_on_gpu_ = !worker_options.gpus.empty();
+    // A GPU is measured by one at a time while others compile; an interpreter takes a core.
+    const std::uint32_t fitting = std::clamp(std::thread::hardware_concurrency(), 1U, 8U);
+    jobs_ = jobs_.value_or(is_on_gpu_ ? fitting : 1);
+    worker_options.warm_guests = *jobs_;
+    worker_options.max_warm_guests = *jobs_;
+    worker_options.kept_references = std::max(worker_options.kept_references, *jobs_);
     const Interrupts interrupts;  // before the evaluator's threads
     worker::Evaluator evaluator(worker_options);
     (void)evaluator.environment();  // a machine that can judge nothing is told of once
@@ -93,7 +99,8 @@ class Bench final : public Command {
   [[nodiscard]] BenchRunner::Options runner_options(std::stop_token stop,
                                                     const suite::Table& table) const {
     BenchRunner::Options options;
-    options.jobs = jobs_;
+    options.jobs = jobs_.value();
+    options.mode = is_on_gpu_ ? task::Mode::gpu : task::Mode::interpreter;
     options.trials = trials_;
     options.fail_fast = !keep_going_;
     options.stop = std::move(stop);
@@ -114,9 +121,10 @@ class Bench final : public Command {
   std::vector<std::string> folders_;
   std::string filter_;
   std::optional<std::uint32_t> trials_;
-  std::uint32_t jobs_ = 1;
+  std::optional<std::uint32_t> jobs_;  ///< Else as suits the device.
   bool keep_going_ = true;
-  std::string python_;
+  GuestChoice guests_;
+  bool is_on_gpu_ = false;
   bool as_json_ = false;
   bool verbose_ = false;
 };

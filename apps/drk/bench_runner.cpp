@@ -15,9 +15,6 @@ namespace drk::cli {
 
 namespace {
 
-/// What this build judges in. With a GPU at hand it would be asked of the worker.
-constexpr task::Mode kMode = task::Mode::interpreter;
-
 double seconds_since(std::int64_t start_ns) {
   return static_cast<double>(now_ns() - start_ns) / 1e9;
 }
@@ -68,7 +65,7 @@ void BenchRunner::work() noexcept {
 
 void BenchRunner::judge(std::size_t index) {
   const suite::Case& one = cases_[index];
-  if (one.needs_gpu && kMode == task::Mode::interpreter) {
+  if (one.needs_gpu && options_.mode == task::Mode::interpreter) {
     return add(index, suite::skip(one, "needs a GPU"));
   }
   task::Task task = suite::make_task(one);

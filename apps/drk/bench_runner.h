@@ -22,8 +22,9 @@ class BenchRunner {
  public:
   struct Options {
     std::uint32_t jobs = 1;
-    std::optional<std::uint32_t> trials;  ///< Else as many as a task has by itself.
-    bool fail_fast = false;               ///< Start no further case after one that is not met.
+    task::Mode mode = task::Mode::interpreter;  ///< What needs a GPU is left out without one.
+    std::optional<std::uint32_t> trials;        ///< Else as many as a task has by itself.
+    bool fail_fast = false;  ///< Start no further case after one that is not met.
     std::stop_token stop;
     ProgressLine::Manner progress = ProgressLine::Manner::silent;
     /// Called with each row as it comes, by one thread at a time.

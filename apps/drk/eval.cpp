@@ -53,7 +53,7 @@ class Eval final : public Command {
     task_.reference_code = read_input(reference_file_);
     take_candidate(read_input(candidate_file_));
     EvaluateOnce how;
-    how.worker = locate_worker(python_, surroundings);
+    how.worker = locate_worker(guests_, surroundings);
     how.progress = ProgressLine::manner_for(quiet_, verbose_);
     const task::Result result = evaluate_once(task_, how);
     if (!manifest_file_.empty()) save(result);
@@ -68,7 +68,7 @@ class Eval final : public Command {
     CLI::Option* reply = command.add_flag("--reply", is_reply_, "CANDIDATE is a whole reply");
     command.add_flag("--code", is_code_, "CANDIDATE is code, whatever it looks like")
         ->excludes(reply);
-    command.add_option("--python", python_, "Interpreter with torch and triton");
+    declare_guests(command, guests_);
   }
 
   void declare_rules(CLI::App& command) {
@@ -132,7 +132,7 @@ class Eval final : public Command {
 
   std::string reference_file_;
   std::string candidate_file_;
-  std::string python_;
+  GuestChoice guests_;
   std::string manifest_file_;
   task::Task task_;
   bool is_reply_ = false;

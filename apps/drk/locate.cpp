@@ -4,11 +4,17 @@
 
 #include "drk/base/error.h"
 #include "drk/base/subprocess.h"
+#include "drk/gpu.h"
 
+#include "terminal.h"
+
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 #include <unistd.h>
 
 namespace drk::cli {
@@ -59,6 +65,38 @@ std::optional<std::string> ask_for_itself(const std::string& python,
   return answer;
 }
 
+/// One of them, by its index or by the beginning of its UUID.
+const gpu::Device& find_device(const std::vector<gpu::Device>& devices, const std::string& name) {
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (name == std::to_string(i)) return devices[i];
+    if (name.size() >= 8 && devices[i].uuid.starts_with(name)) return devices[i];
+  }
+  throw Error(
+      ErrorCode::not_found,
+      fmt::format(
+          "--device: there is no GPU {} among the {} here; see drk doctor", name, devices.size()));
+}
+
+std::vector<gpu::Device> choose_devices(const std::string& requested) {
+  if (requested == "cpu") return {};
+  gpu::Listing listing = gpu::list_devices();
+  const std::vector<gpu::Device>& devices = listing.devices;
+  const bool has_driver = ::access("/dev/nvidiactl", F_OK) == 0;
+  if (has_driver && !listing.problem.empty()) complain("drk: GPUs: " + listing.problem);
+  if (requested == "auto") return std::move(listing.devices);
+  std::vector<gpu::Device> chosen;
+  std::istringstream names(requested);
+  for (std::string name; std::getline(names, name, ',');) {
+    const gpu::Device& device = find_device(devices, name);
+    const bool is_new = std::none_of(chosen.begin(), chosen.end(), [&](const gpu::Device& other) {
+      return other.uuid == device.uuid;
+    });
+    if (is_new) chosen.push_back(device);
+  }
+  if (chosen.empty()) throw Error(ErrorCode::invalid_argument, "--device names no device");
+  return chosen;
+}
+
 }  // namespace
 
 std::vector<std::string> environment_of(const Surroundings& surroundings) {
@@ -91,10 +129,19 @@ std::string locate_guest_dir() {
               fmt::format("no host.py in {}; run `make build`", dir.string()));
 }
 
-worker::Options locate_worker(const std::string& requested, const Surroundings& surroundings) {
+void declare_guests(CLI::App& command, GuestChoice& choice) {
+  command.add_option("--python", choice.python, "Interpreter with torch and triton");
+  command.add_option("--device",
+                     choice.device,
+                     "auto: all GPUs, or Triton's interpreter; cpu; else indices or UUIDs of GPUs");
+}
+
+worker::Options locate_worker(const GuestChoice& choice, const Surroundings& surroundings) {
   worker::Options options;
-  options.python = locate_interpreter(requested, surroundings).path;
+  options.python = locate_interpreter(choice.python, surroundings).path;
   options.guest_dir = locate_guest_dir();
+  options.build_dir = surroundings.cache_dir + "/builds";
+  options.gpus = choose_devices(choice.device);
   return options;
 }
 

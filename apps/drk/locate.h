@@ -9,6 +9,10 @@
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+}
+
 namespace drk::cli {
 
 struct Interpreter {
@@ -25,8 +29,16 @@ struct Interpreter {
 /// ../lib/drk/guest from the program's own folder. Throws Error{not_found} when it is not there.
 [[nodiscard]] std::string locate_guest_dir();
 
-/// Both, as the worker wants them.
-[[nodiscard]] worker::Options locate_worker(const std::string& requested,
+/// What a command lets its user say about guests.
+struct GuestChoice {
+  std::string python;           ///< Empty: see locate_interpreter.
+  std::string device = "auto";  ///< "auto": all GPUs, or the CPU; "cpu"; indices or UUIDs.
+};
+void declare_guests(CLI::App& command, GuestChoice& choice);
+
+/// All of it, as the worker wants it. Forks, to look for GPUs: call it before threads are started.
+/// Throws Error{not_found} for a device that is not there.
+[[nodiscard]] worker::Options locate_worker(const GuestChoice& choice,
                                             const Surroundings& surroundings);
 
 /// The little that a Python wrapper needs of the environment: "PATH=...", "HOME=...".

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kLabelWidth = 8;
 constexpr std::size_t kTailLines = 10;
+constexpr std::size_t kMaxKernelLines = 12;
 constexpr double kMinStageMs = 1;  // shorter ones tell nothing
 
 using suite::describe_us;
@@ -129,8 +130,56 @@ std::vector<std::string> timing_lines(const task::Result& result) {
   return lines;
 }
 
+std::string origin_words(task::KernelOrigin origin) {
+  switch (origin) {
+    case task::KernelOrigin::candidate_triton:
+      return "own, Triton";
+    case task::KernelOrigin::candidate_cuda:
+      return "own, CUDA";
+    case task::KernelOrigin::torch:
+      return "torch";
+    case task::KernelOrigin::library:
+      return "library";
+    case task::KernelOrigin::torch_compile:
+      return "torch.compile";
+    case task::KernelOrigin::unknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+std::string extent_text(const task::Extent& extent) {
+  if (extent.z > 1) return fmt::format("{}x{}x{}", extent.x, extent.y, extent.z);
+  if (extent.y > 1) return fmt::format("{}x{}", extent.x, extent.y);
+  return std::to_string(extent.x);
+}
+
+/// Of one call, the longest first.
+std::vector<std::string> profile_lines(const task::Profile& profile) {
+  std::vector<std::string> lines;
+  const auto share = task::share_of(profile);
+  if (!share) return {"no complete records: " + one_line(profile.problem)};
+  const double calls = std::max(1U, profile.calls);
+  for (const task::KernelRecord& kernel : profile.kernels) {
+    if (lines.size() == kMaxKernelLines) {
+      lines.push_back(fmt::format("... and {} more", profile.kernels.size() - lines.size()));
+      break;
+    }
+    lines.push_back(fmt::format("{:>5.1f} %  {:>8}  {:<13}  {}  ({} blocks of {}, {} registers)",
+                                share->all_us > 0 ? 100 * kernel.total_us / share->all_us : 0.0,
+                                describe_us(kernel.total_us / calls),
+                                origin_words(kernel.origin),
+                                one_line(kernel.name),
+                                extent_text(kernel.grid),
+                                extent_text(kernel.block),
+                                kernel.registers));
+  }
+  return lines;
+}
+
 /// Of the first trial that launched any: later ones launch the same.
 std::vector<std::string> kernel_lines(const task::Observations& observations) {
+  if (observations.profile) return profile_lines(*observations.profile);
   std::vector<std::string> lines;
   for (const task::Trial& trial : observations.trials) {
     for (const task::KernelLaunches& kernel : trial.kernels) {

@@ -54,7 +54,7 @@ class Replay final : public Command {
     command
         ->add_option("FILE", file_, "A manifest, or a result that holds one; - is standard input")
         ->required();
-    command->add_option("--python", python_, "Interpreter with torch and triton");
+    declare_guests(*command, guests_);
     command->add_flag("--json", as_json_, "Print both outcomes and the new result as JSON");
     command->add_flag("--quiet,-q", quiet_, "One line, and no progress");
     command->add_flag("--verbose,-v", verbose_, "Progress also where there is no terminal");
@@ -68,7 +68,7 @@ class Replay final : public Command {
     const task::Manifest manifest = parse_manifest(read_input(file_), file_);
     const task::Task task = task::task_of(manifest);
     EvaluateOnce how;
-    how.worker = locate_worker(python_, surroundings);
+    how.worker = locate_worker(guests_, surroundings);
     how.replay = &manifest;
     how.progress = ProgressLine::manner_for(quiet_, verbose_);
     const task::Result result = evaluate_once(task, how);
@@ -106,7 +106,7 @@ class Replay final : public Command {
   }
 
   std::string file_;
-  std::string python_;
+  GuestChoice guests_;
   bool as_json_ = false;
   bool quiet_ = false;
   bool verbose_ = false;

@@ -2,7 +2,7 @@
 // drk serve: the server, with workers of its own.
 #include "drk/base/error.h"
 #include "drk/base/hash.h"
-#include "drk/doctor.h"
+#include "drk/gpu.h"
 #include "drk/gym/server.h"
 #include "drk/version.h"
 
@@ -49,7 +49,6 @@ class Serve final : public Command {
 
   int run(const Surroundings& surroundings) override {
     gym::ServerOptions options = server_options(surroundings);
-    find_gpus(options);
     fit_into_descriptors(options);
     const Interrupts interrupts;  // before the server's threads
     gym::Server server(std::move(options));
@@ -92,14 +91,14 @@ class Serve final : public Command {
         ->check(CLI::NonNegativeNumber);
     command.add_option("--drain", drain_s_, "Seconds that evaluations may go on when stopped")
         ->check(CLI::NonNegativeNumber);
-    command.add_option("--python", python_, "Interpreter with torch and triton");
+    declare_guests(command, guests_);
     command.add_option("--log-file", options_.log_file, "Where the log goes; else standard error");
     command.add_flag("--verbose,-v", options_.log_debug, "Log more");
   }
 
   [[nodiscard]] gym::ServerOptions server_options(const Surroundings& surroundings) const {
     gym::ServerOptions options = options_;
-    if (options.slots > 0) options.worker = locate_worker(python_, surroundings);
+    if (options.slots > 0) options.worker = locate_worker(guests_, surroundings);
     options.worker.warm_guests = 1;
     options.worker.max_warm_guests = std::max(2U, options.slots);
     // A batch is often some samples each of many prompts.
@@ -130,6 +129,8 @@ class Serve final : public Command {
     };
     std::string made_of = fmt::format("{} {} {}", kVersion, worker.python, stamp("/proc/self/exe"));
     made_of += stamp(packages_of(worker.python));
+    // A verdict of another device, or of the interpreter, is another verdict.
+    for (const gpu::Device& device : worker.gpus) made_of += device.name;
     std::error_code ignored;
     for (const auto& file : std::filesystem::directory_iterator(worker.guest_dir, ignored)) {
       made_of += stamp(file.path());
@@ -146,16 +147,6 @@ class Serve final : public Command {
       if (std::filesystem::is_directory(packages, ignored)) return packages.string();
     }
     return {};
-  }
-
-  static void find_gpus(gym::ServerOptions& options) {
-    const doctor::Graphics graphics = doctor::probe_gpus();
-    for (const doctor::Gpu& gpu : graphics.gpus) {
-      options.gpus.push_back({gpu.name, gpu.uuid, gpu.memory_bytes});
-    }
-    if (!options.gpus.empty()) {
-      complain("drk: candidates are judged by Triton's interpreter, also beside a GPU, so far");
-    }
   }
 
   /// Guests need descriptors too: connections must not take all that there are.
@@ -194,7 +185,7 @@ class Serve final : public Command {
     return options;
   }();
   std::string tokens_file_;
-  std::string python_;
+  GuestChoice guests_;
   std::uint32_t max_body_mib_ = static_cast<std::uint32_t>(options_.http.max_body_bytes >> 20U);
   double abandon_s_ = std::chrono::duration<double>(options_.abandon_after).count();
   double drain_s_ = 30;

@@ -150,12 +150,9 @@ struct Options {
   std::vector<std::string> environment;  ///< "NAME=value", for asking `python`.
 };
 
-/// Looks at the machine; takes seconds, mostly the trial's. Forks once, so call it before other
+/// Looks at the machine; takes seconds, mostly the trial's. Forks, so call it before other
 /// threads are started. Nothing that is missing throws: it is a fact.
 [[nodiscard]] Facts probe(const Options& options);
-
-/// What NVIDIA's libraries say, alone; takes 20 s at most. Forks once, as `probe` does.
-[[nodiscard]] Graphics probe_gpus();
 
 /// Judges the facts: pure.
 [[nodiscard]] Report assess(Facts facts);

@@ -5,7 +5,8 @@
 // beside it where noted:
 //   zygote   Hello once; then SpawnRequest -> Spawned or SpawnFailed, in turn.
 //   control  of one guest: Request -> Reply. While it works on a request the guest may ask for
-//            memory with Allocate, any number of times; the answer is one descriptor.
+//            memory with Allocate (the answer is one descriptor), and have code compiled with Build
+//            (the answer is Built, with one descriptor when there is a product).
 //   status   of one guest's init: Started once, Ended once.
 //
 // The candidate shares a process with the guest's core. Whatever comes over `control` after it has
@@ -23,6 +24,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -30,13 +32,24 @@ namespace drk::guest {
 
 // --- zygote ---
 
+/// The compilers that the zygote found, by absolute path; empty where there is none.
+struct Toolchain {
+  std::string ptxas;            ///< Triton's.
+  std::string ptxas_blackwell;  ///< Triton's, for compute capability 10.0 and on.
+  std::string cc;
+  std::string cxx;
+  std::string cuda_home;  ///< The toolkit: has bin/nvcc.
+};
+BOOST_DESCRIBE_STRUCT(Toolchain, (), (ptxas, ptxas_blackwell, cc, cxx, cuda_home))
+
 /// The zygote has imported everything and has one thread.
 struct Hello {
   task::Versions versions;
   std::vector<std::string> readable;  ///< What a guest must see of the file tree.
+  Toolchain toolchain;
   double import_s = 0;
 };
-BOOST_DESCRIBE_STRUCT(Hello, (), (versions, readable, import_s))
+BOOST_DESCRIBE_STRUCT(Hello, (), (versions, readable, toolchain, import_s))
 
 /// The same for all guests; sent once, before the first SpawnRequest.
 struct Configure {
@@ -93,13 +106,34 @@ using Status = std::variant<Started, Ended>;
 
 // --- control ---
 
+/// Make this guest's context on its GPU, which is device 0 here, and prove that it works.
+struct Prepare {
+  static constexpr const char* kKind = "prepare";
+  /// Written before each timed call, to empty the L2 cache; 0: twice the cache.
+  std::uint64_t flush_bytes = 0;
+};
+BOOST_DESCRIBE_STRUCT(Prepare, (), (flush_bytes))
+
+/// The device still answers: a fill and a read-back.
+struct Probe {
+  static constexpr const char* kKind = "probe";
+};
+BOOST_DESCRIBE_STRUCT(Probe, (), ())
+
+/// Does a submission parse? One descriptor: its source. Nothing of it runs.
+struct CheckSyntax {
+  static constexpr const char* kKind = "check_syntax";
+};
+BOOST_DESCRIBE_STRUCT(CheckSyntax, (), ())
+
 /// Load the problem. One descriptor: its source.
 struct LoadReference {
   static constexpr const char* kKind = "load_reference";
   std::string entry_point;
   std::uint64_t init_seed = 0;
+  bool compile = false;  ///< Keep the model under torch.compile as well, for Call::compiled.
 };
-BOOST_DESCRIBE_STRUCT(LoadReference, (), (entry_point, init_seed))
+BOOST_DESCRIBE_STRUCT(LoadReference, (), (entry_point, init_seed, compile))
 
 /// Load the submission. Two descriptors: its source, and the block of `init_inputs`.
 struct LoadCandidate {
@@ -127,6 +161,11 @@ BOOST_DESCRIBE_ENUM(LaunchMode, run, drop)
 enum class FreshMemory : std::uint8_t { as_is, zeros, ones };
 BOOST_DESCRIBE_ENUM(FreshMemory, as_is, zeros, ones)
 
+/// run: the host's clock suffices. time: by device events, behind an emptied L2 cache. profile:
+/// with a record of every kernel. Without a GPU all are run.
+enum class CallPurpose : std::uint8_t { run, time, profile };
+BOOST_DESCRIBE_ENUM(CallPurpose, run, time, profile)
+
 /// Call the model. `inputs` is a list of arguments or a dict of keyword arguments. One descriptor:
 /// the block of `inputs`, mapped shared and writable. With
 /// `same_inputs` there is none, and the model gets the very tensors of the call before, whose
@@ -135,26 +174,34 @@ BOOST_DESCRIBE_ENUM(FreshMemory, as_is, zeros, ones)
 struct Call {
   static constexpr const char* kKind = "call";
   bool same_inputs = false;
+  bool compiled = false;  ///< The reference's model under torch.compile.
   value::Bundle inputs;
   std::uint64_t forward_seed = 0;  ///< Set before the first call.
+  std::uint32_t warmup_calls = 0;  ///< Before the first that counts.
+  double warmup_s = 0;             ///< And more of them until so much time has passed.
   std::uint32_t calls = 1;
   std::uint32_t min_calls = 1;  ///< Made even when the budget is spent.
   double budget_s = 0;          ///< No further call is begun after this; 0: no budget.
   LaunchMode launches = LaunchMode::run;
   FreshMemory fresh_memory = FreshMemory::as_is;
+  CallPurpose purpose = CallPurpose::run;
   bool want_output = true;             ///< Of the last call.
   std::uint64_t max_output_bytes = 0;  ///< More is not sent.
 };
 BOOST_DESCRIBE_STRUCT(Call,
                       (),
                       (same_inputs,
+                       compiled,
                        inputs,
                        forward_seed,
+                       warmup_calls,
+                       warmup_s,
                        calls,
                        min_calls,
                        budget_s,
                        launches,
                        fresh_memory,
+                       purpose,
                        want_output,
                        max_output_bytes))
 
@@ -164,7 +211,59 @@ struct Restrict {
 };
 BOOST_DESCRIBE_STRUCT(Restrict, (), ())
 
-using Request = std::variant<LoadReference, LoadCandidate, MakeInputs, Call, Restrict>;
+struct BuildFile {
+  std::string name;  ///< Relative to the folder that the tools run in: see is_plain_name.
+  std::uint64_t bytes = 0;
+};
+BOOST_DESCRIBE_STRUCT(BuildFile, (), (name, bytes))
+inline constexpr std::size_t kMaxBuildFiles = 2000;
+inline constexpr std::uint64_t kMaxBuildBytes = std::uint64_t{256} << 20;
+
+/// Names a file below a folder and nothing else: relative, without "..", "." or empty parts.
+[[nodiscard]] constexpr bool is_plain_name(std::string_view name) noexcept {
+  if (name.empty() || name.size() > 1000 || name.find('\0') != name.npos) return false;
+  for (;;) {
+    const std::size_t slash = name.find('/');
+    const std::string_view part = name.substr(0, slash);
+    if (part.empty() || part == "." || part == ".." || part.size() > 255) return false;
+    if (slash == name.npos) return true;
+    name.remove_prefix(slash + 1);
+  }
+}
+
+struct ToolCommand {
+  std::vector<std::string> arguments;  ///< arguments[0] is the program's absolute path.
+  /// Where not empty: run in its place when `arguments` failed, whose log is then dropped.
+  std::vector<std::string> otherwise;
+};
+BOOST_DESCRIBE_STRUCT(ToolCommand, (), (arguments, otherwise))
+
+struct ToolStep {
+  std::vector<ToolCommand> commands;  ///< Side by side.
+};
+BOOST_DESCRIBE_STRUCT(ToolStep, (), (commands))
+
+/// Of a toolbox, a guest that may execute programs: write files, run commands, hand over what they
+/// made. One descriptor: the files, one behind the other.
+struct RunTools {
+  static constexpr const char* kKind = "run_tools";
+  std::vector<BuildFile> files;
+  std::vector<ToolStep> steps;  ///< One after the other, up to the first in which one fails.
+  std::string path;             ///< Where the tools find others, as in PATH.
+  std::string product;          ///< The file that the last step makes.
+  std::uint64_t max_product_bytes = 0;
+};
+BOOST_DESCRIBE_STRUCT(RunTools, (), (files, steps, path, product, max_product_bytes))
+
+using Request = std::variant<Prepare,
+                             Probe,
+                             CheckSyntax,
+                             LoadReference,
+                             LoadCandidate,
+                             MakeInputs,
+                             Call,
+                             Restrict,
+                             RunTools>;
 
 /// Answered by the worker with one descriptor: shared memory of `bytes`.
 struct Allocate {
@@ -172,6 +271,59 @@ struct Allocate {
   std::uint64_t bytes = 0;
 };
 BOOST_DESCRIBE_STRUCT(Allocate, (), (bytes))
+
+/// What makes a product of the files of a Build, and what the arguments are.
+///
+///   ptxas      "ptxas" or "ptxas-blackwell", then its arguments, without -o
+///   c_module   the C compiler's arguments, without -o; the product is a shared library
+///   extension  ":sources" and the files to compile (.cu by nvcc, others by the C++ compiler),
+///              ":cxx", ":cuda" and ":link" and the flags of each; a shared library for Python
+enum class Tool : std::uint8_t { ptxas, c_module, extension };
+BOOST_DESCRIBE_ENUM(Tool, ptxas, c_module, extension)
+
+/// Have something compiled outside. The last allocation, which the guest may no longer have mapped,
+/// holds the files, one behind the other; there is none when they are empty.
+struct Build {
+  static constexpr const char* kKind = "build";
+  Tool tool = Tool::ptxas;
+  std::vector<std::string> arguments;
+  std::vector<BuildFile> files;
+};
+BOOST_DESCRIBE_STRUCT(Build, (), (tool, arguments, files))
+
+/// The worker's answer to Build. With one descriptor, the product, when `exit_code` is 0.
+struct Built {
+  std::int32_t exit_code = 0;
+  std::uint64_t product_bytes = 0;
+  std::string log;  ///< What the tools printed; of a long one its beginning and its end.
+};
+BOOST_DESCRIBE_STRUCT(Built, (), (exit_code, product_bytes, log))
+
+struct Prepared {
+  static constexpr const char* kKind = "prepared";
+  std::string device_name;
+  std::uint64_t free_bytes = 0;
+  std::uint64_t total_bytes = 0;
+  std::uint64_t l2_bytes = 0;
+  double context_ms = 0;
+  std::string launch_problem;  ///< Not empty: launches cannot be watched, and why.
+  std::string drop_problem;    ///< Not empty: LaunchMode::drop does nothing, and why.
+};
+BOOST_DESCRIBE_STRUCT(
+    Prepared,
+    (),
+    (device_name, free_bytes, total_bytes, l2_bytes, context_ms, launch_problem, drop_problem))
+
+struct Probed {
+  static constexpr const char* kKind = "probed";
+  std::uint64_t free_bytes = 0;
+};
+BOOST_DESCRIBE_STRUCT(Probed, (), (free_bytes))
+
+struct SyntaxChecked {
+  static constexpr const char* kKind = "syntax_checked";
+};
+BOOST_DESCRIBE_STRUCT(SyntaxChecked, (), ())
 
 struct Loaded {
   static constexpr const char* kKind = "loaded";
@@ -196,13 +348,28 @@ BOOST_DESCRIBE_STRUCT(BadLeaf, (), (kind, path, what))
 
 struct Called {
   static constexpr const char* kKind = "called";
-  std::vector<double> call_us;  ///< By the guest's clock.
+  std::vector<double> call_us;   ///< By the guest's clock; of timed calls on a GPU by the device's.
+  std::uint64_t peak_bytes = 0;  ///< Of device memory that torch held, since the guest began.
+  std::optional<task::Profile> profile;
   std::vector<task::KernelLaunches> kernels;
   std::uint64_t dropped_launches = 0;
+  std::uint64_t kept_launches = 0;  ///< Own ones that should have been dropped and ran: in a graph.
   std::optional<BadLeaf> bad_leaf;  ///< Then there is no output.
   value::Bundle output;             ///< Elements in the last allocation.
 };
-BOOST_DESCRIBE_STRUCT(Called, (), (call_us, kernels, dropped_launches, bad_leaf, output))
+BOOST_DESCRIBE_STRUCT(
+    Called,
+    (),
+    (call_us, peak_bytes, profile, kernels, dropped_launches, kept_launches, bad_leaf, output))
+
+struct ToolsRan {
+  static constexpr const char* kKind = "tools_ran";
+  std::int32_t exit_code = 0;       ///< Of the first command that failed; 128 + signal if killed.
+  std::uint64_t product_bytes = 0;  ///< In the last allocation, when `exit_code` is 0.
+  std::string log;                  ///< See Built.
+  std::vector<double> command_s;    ///< In the order in which they were begun.
+};
+BOOST_DESCRIBE_STRUCT(ToolsRan, (), (exit_code, product_bytes, log, command_s))
 
 struct Restricted {
   static constexpr const char* kKind = "restricted";
@@ -216,9 +383,20 @@ struct Failed {
   task::FailureKind failure = task::FailureKind::load_error;
   std::string what;
   std::optional<task::PythonError> error;
+  std::string cuda;  ///< See task::Failure.
 };
-BOOST_DESCRIBE_STRUCT(Failed, (), (failure, what, error))
+BOOST_DESCRIBE_STRUCT(Failed, (), (failure, what, error, cuda))
 
-using Reply = std::variant<Allocate, Loaded, InputsMade, Called, Restricted, Failed>;
+using Reply = std::variant<Allocate,
+                           Build,
+                           Prepared,
+                           Probed,
+                           SyntaxChecked,
+                           Loaded,
+                           InputsMade,
+                           Called,
+                           Restricted,
+                           ToolsRan,
+                           Failed>;
 
 }  // namespace drk::guest

@@ -76,22 +76,30 @@ using FilterProgram = std::vector<std::uint64_t>;
 /// What is the same for every guest of a worker.
 struct Plan {
   std::vector<std::string> readable;  ///< Absolute paths that a guest sees, read-only.
+  std::vector<std::string> devices;   ///< Device files that a cell with `has_devices` may open.
   FilterProgram filter;               ///< From before the candidate's first line on.
+  FilterProgram tool_filter;          ///< In its place in a cell that may execute programs.
+  FilterProgram device_filter;        ///< In its place in a cell that has devices.
   FilterProgram late_filter;          ///< Added after warm-up: no exec, no fork, no new code.
-  bool notify = false;                ///< Refusals of `filter` are reported to the init.
+  bool notify = false;                ///< Refusals of the first filter are reported to the init.
 };
-BOOST_DESCRIBE_STRUCT(Plan, (), (readable, filter, late_filter, notify))
+BOOST_DESCRIBE_STRUCT(Plan,
+                      (),
+                      (readable, devices, filter, tool_filter, device_filter, late_filter, notify))
 
 /// Builds the plan; the filters are compiled for this machine. Throws Error{unavailable}.
-[[nodiscard]] Plan make_plan(std::vector<std::string> readable);
+[[nodiscard]] Plan make_plan(std::vector<std::string> readable,
+                             std::vector<std::string> devices = {});
 
 /// What differs from guest to guest.
 struct Cell {
   Limits limits;
   std::optional<std::uint32_t> host_user;  ///< Given by a root worker.
   std::string cgroup_dir;                  ///< Empty: limits by rlimits.
+  bool has_devices = false;                ///< The plan's devices are part of its view.
+  bool may_execute = false;                ///< It runs compilers; never a candidate's.
 };
-BOOST_DESCRIBE_STRUCT(Cell, (), (limits, host_user, cgroup_dir))
+BOOST_DESCRIBE_STRUCT(Cell, (), (limits, host_user, cgroup_dir, has_devices, may_execute))
 
 /// Namespaces that a new process was cloned into; the others were refused.
 struct Clone {

@@ -55,6 +55,10 @@ BOOST_DESCRIBE_ENUM(DType,
                     uint8,
                     bool_)
 
+/// Where a tensor lies for the model. Between processes all elements cross in one block.
+enum class Device : std::uint8_t { cpu, cuda };
+BOOST_DESCRIBE_ENUM(Device, cpu, cuda)
+
 enum class DTypeClass : std::uint8_t { real, complex, integer, boolean };
 
 [[nodiscard]] std::size_t size_bytes(DType dtype) noexcept;
@@ -70,10 +74,11 @@ struct Tensor {
   std::vector<std::int64_t> strides;  ///< In elements, never negative; as many as `shape`.
   std::uint64_t offset_bytes = 0;     ///< Of element [0, ..., 0] in the block; a multiple of 256.
   bool requires_grad = false;
+  Device device = Device::cpu;
 
   friend bool operator==(const Tensor&, const Tensor&) = default;
 };
-BOOST_DESCRIBE_STRUCT(Tensor, (), (dtype, shape, strides, offset_bytes, requires_grad))
+BOOST_DESCRIBE_STRUCT(Tensor, (), (dtype, shape, strides, offset_bytes, requires_grad, device))
 
 [[nodiscard]] std::int64_t element_count(const Tensor& tensor) noexcept;
 /// Bytes from the first to behind the last element; 0 for a tensor without elements.

@@ -118,6 +118,15 @@ std::optional<int> ChildProcess::wait_for(std::chrono::milliseconds limit) noexc
   return status;
 }
 
+int ChildProcess::wait() noexcept {
+  int status = 0;
+  if (pid_ < 0) return status;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  return status;
+}
+
 void ChildProcess::kill_and_reap() noexcept {
   if (pid_ < 0) return;
   ::kill(-pid_, SIGKILL);  // it leads its own group; what it started goes with it

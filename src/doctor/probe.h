@@ -18,7 +18,8 @@ namespace drk::doctor {
 /// Whether 127.0.0.1:`port` can be listened on.
 [[nodiscard]] Port probe_port(std::uint16_t port);
 [[nodiscard]] Python probe_python(const Options& options);
-/// Asks NVIDIA's libraries in a child. CUPTI is looked for in `package_dirs` too.
+/// Asks NVIDIA's libraries in two children, 20 s each at most. CUPTI is looked for in
+/// `package_dirs` too.
 [[nodiscard]] Graphics probe_graphics(const std::vector<std::string>& package_dirs);
 /// Judges a tiny problem.
 [[nodiscard]] Trial probe_trial(const Options& options);

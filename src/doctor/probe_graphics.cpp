@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What NVIDIA's libraries say. They are opened at run time, so this builds and runs without them.
+#include "drk/base/child.h"
 #include "drk/base/error.h"
 #include "drk/base/json.h"
+#include "drk/base/library.h"
+#include "drk/gpu.h"
 
-#include "doctor/child.h"
-#include "doctor/library.h"
 #include "doctor/parse.h"
 #include "doctor/probe.h"
 
@@ -20,18 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The parts of nvml.h, cuda.h and cupti.h that are called here. Every function returns 0 when it
-// has done what it was asked for.
-struct NvmlMemory {
-  unsigned long long total, free, used;
-};
-using NvmlDevice = void*;
-using NvmlCall = int();
-using NvmlDriver = int(char*, unsigned);
-using NvmlCount = int(unsigned*);
-using NvmlHandle = int(unsigned, NvmlDevice*);
-using NvmlName = int(NvmlDevice, char*, unsigned);
-using NvmlMemoryInfo = int(NvmlDevice, NvmlMemory*);
+// The parts of cuda.h and cupti.h that are called here. Every function returns 0 when it has done
+// what it was asked for.
 using CudaInit = int(unsigned);
 using CudaVersion = int(int*);
 using CudaCount = int(int*);
@@ -47,33 +38,13 @@ void call(const Library& library, const char* name, Arguments... arguments) {
   throw Error(ErrorCode::unavailable, fmt::format("{} failed with error {}", name, status));
 }
 
-std::string text_of(const Library& nvml, const char* name, NvmlDevice device) {
-  std::array<char, 96> text = {};
-  call<NvmlName>(nvml, name, device, text.data(), static_cast<unsigned>(text.size()));
-  return text.data();
-}
-
-Gpu read_gpu(const Library& nvml, unsigned index) {
-  NvmlDevice device = nullptr;
-  call<NvmlHandle>(nvml, "nvmlDeviceGetHandleByIndex_v2", index, &device);
-  NvmlMemory memory = {};
-  call<NvmlMemoryInfo>(nvml, "nvmlDeviceGetMemoryInfo", device, &memory);
-  return {text_of(nvml, "nvmlDeviceGetName", device),
-          text_of(nvml, "nvmlDeviceGetUUID", device),
-          memory.total};
-}
-
 void read_nvml(Graphics& graphics) {
-  const Library nvml("libnvidia-ml.so.1");
-  if (!nvml) throw Error(ErrorCode::not_found, nvml.problem());
-  call<NvmlCall>(nvml, "nvmlInit_v2");
-  std::array<char, 96> driver = {};
-  call<NvmlDriver>(
-      nvml, "nvmlSystemGetDriverVersion", driver.data(), static_cast<unsigned>(driver.size()));
-  graphics.driver = driver.data();
-  unsigned count = 0;
-  call<NvmlCount>(nvml, "nvmlDeviceGetCount_v2", &count);
-  for (unsigned i = 0; i < count; ++i) graphics.gpus.push_back(read_gpu(nvml, i));
+  const gpu::Listing listing = gpu::list_devices();
+  if (!listing.driver.empty()) graphics.driver = listing.driver;
+  for (const gpu::Device& device : listing.devices) {
+    graphics.gpus.push_back({device.name, device.uuid, device.memory_bytes});
+  }
+  graphics.nvml_problem = listing.problem;
 }
 
 void read_cuda(Graphics& graphics) {
@@ -132,9 +103,8 @@ void keep_problem(std::string& problem, const Read& read) {
   }
 }
 
-std::string read_all(const std::vector<std::string>& package_dirs) {
+std::string read_cuda_and_cupti(const std::vector<std::string>& package_dirs) {
   Graphics graphics;
-  keep_problem(graphics.nvml_problem, [&] { read_nvml(graphics); });
   keep_problem(graphics.cuda_problem, [&] { read_cuda(graphics); });
   keep_problem(graphics.cupti_problem, [&] { read_cupti(graphics, package_dirs); });
   return json::dump(json::to_json(graphics));
@@ -146,15 +116,16 @@ Graphics probe_graphics(const std::vector<std::string>& package_dirs) {
   // A sick GPU makes a driver call hang for good, and cuInit starts threads: hence the child.
   constexpr std::chrono::seconds kLimit{20};
   Graphics graphics;
-  keep_problem(graphics.nvml_problem, [&] {
-    const std::string answer = run_in_child([&] { return read_all(package_dirs); }, kLimit);
+  try {
+    const std::string answer =
+        run_in_child([&] { return read_cuda_and_cupti(package_dirs); }, kLimit);
     graphics = json::from_json<Graphics>(json::parse(answer), "graphics");
-  });
+  } catch (const Error& error) {  // the border of both parts
+    graphics.cuda_problem = error.what();
+    graphics.cupti_problem = error.what();
+  }
+  read_nvml(graphics);
   return graphics;
-}
-
-Graphics probe_gpus() {
-  return probe_graphics({});
 }
 
 }  // namespace drk::doctor

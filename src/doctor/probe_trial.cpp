@@ -2,6 +2,7 @@
 // The proof that this machine can judge: a tiny problem, judged as any other.
 #include "drk/base/clock.h"
 #include "drk/base/error.h"
+#include "drk/gpu.h"
 #include "drk/task/describe.h"
 #include "drk/worker.h"
 
@@ -82,6 +83,7 @@ void run_trial(const Options& options, Trial& trial) {
   worker::Options worker_options;
   worker_options.python = options.python;
   worker_options.guest_dir = options.guest_dir;
+  worker_options.gpus = gpu::list_devices().devices;
   worker::Evaluator evaluator(worker_options);
   const worker::Environment environment = evaluator.environment();
   trial.isolation = environment.isolation;

@@ -9,6 +9,7 @@ namespace drk::guest::dlpack {
 inline constexpr const char* kName = "dltensor";
 inline constexpr const char* kUsedName = "used_dltensor";
 inline constexpr std::int32_t kCpu = 1;
+inline constexpr std::int32_t kCuda = 2;
 
 struct Device {
   std::int32_t type;

@@ -71,6 +71,10 @@ PyMethodDef launch_definition = {
 
 }  // namespace
 
+const std::vector<std::string>& system_paths() {
+  return watch().system_paths;
+}
+
 bool is_own_file(const std::string& file) {
   const std::vector<std::string>& paths = watch().system_paths;
   return std::none_of(paths.begin(), paths.end(), [&](const std::string& path) {

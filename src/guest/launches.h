@@ -20,6 +20,8 @@ namespace drk::guest {
 /// A kernel whose source lies below one of `system_paths` is not the candidate's own.
 void watch_launches(std::vector<std::string> system_paths);
 
+/// Folders of the Python installation.
+[[nodiscard]] const std::vector<std::string>& system_paths();
 /// False for code of the Python installation, by where its file lies.
 [[nodiscard]] bool is_own_file(const std::string& file);
 

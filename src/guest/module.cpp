@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extension module: two functions for host.py, none for a candidate.
+// The extension module: functions for host.py and toolchain.py, none for a candidate.
 #include "drk/base/fd.h"
 
+#include "guest/build_client.h"
 #include "guest/launches.h"
 #include "guest/python.h"
 #include "guest/tensors.h"
@@ -77,6 +78,7 @@ PyObject* serve(PyObject* /*self*/, PyObject* /*arguments*/) {
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
 PyMethodDef methods[] = {{"prepare", prepare, METH_VARARGS, nullptr},
                          {"serve", serve, METH_VARARGS, nullptr},
+                         {"build", build, METH_VARARGS, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "_drk_guest", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};

@@ -169,6 +169,15 @@ RaisedError take_error(const std::string& source_file) {
     raised.error.line = integer_attribute(exception.get(), "lineno");
     raised.error.message = text_attribute(exception.get(), "msg");
   }
+  raised.is_compile = std::any_of(chain.begin(), chain.end(), [](const Ref& cause) {
+    const std::string name = type_name(cause.get());
+    return name.starts_with("triton.compiler.errors.") ||
+           name == "triton.runtime.errors.OutOfResources" ||
+           name == "triton.runtime.errors.PTXASError";
+  });
+  raised.needs_tool = std::any_of(chain.begin(), chain.end(), [](const Ref& cause) {
+    return type_name(cause.get()) == "toolchain.ToolMissing";
+  });
   raised.is_import = matches(exception.get(), PyExc_ImportError);
   raised.is_out_of_memory =
       matches(exception.get(), PyExc_MemoryError) || raised.error.type == "torch.OutOfMemoryError";

@@ -11,8 +11,10 @@ namespace drk::guest {
 struct RaisedError {
   task::PythonError error;
   bool is_syntax = false;         ///< In the judged source itself.
+  bool is_compile = false;        ///< By Triton's compiler: the kernel cannot be built.
   bool is_import = false;         ///< ImportError.
   bool is_out_of_memory = false;  ///< MemoryError, torch.OutOfMemoryError.
+  bool needs_tool = false;        ///< A compiler that is not there: toolchain.py's ToolMissing.
   bool needs_gpu = false;         ///< Raised where Triton's interpreter or torch lacks a GPU.
 };
 

@@ -7,12 +7,17 @@
 #include "drk/base/json.h"
 #include "drk/guest.h"
 
+#include "guest/build_client.h"
+#include "guest/gpu.h"
 #include "guest/launches.h"
 #include "guest/python_error.h"
+#include "guest/tools.h"
 #include "guest/tree.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <malloc.h>
 #include <memory>
 #include <optional>
@@ -30,7 +35,7 @@ struct RequestFailed {
 };
 
 [[noreturn]] void fail(task::FailureKind kind, std::string what) {
-  throw RequestFailed{{kind, std::move(what), std::nullopt}};
+  throw RequestFailed{{kind, std::move(what), std::nullopt, ""}};
 }
 
 /// Sets what malloc hands out until the end of the scope. Large blocks come from the kernel,
@@ -50,7 +55,9 @@ class FreshMemoryScope {
 class Session {
  public:
   Session(const TorchFunctions& torch, Fd control, const sandbox::Plan& plan, std::string scratch)
-      : torch_(torch), control_(std::move(control)), plan_(plan), scratch_(std::move(scratch)) {}
+      : torch_(torch), control_(std::move(control)), plan_(plan), scratch_(std::move(scratch)) {
+    set_build_channel(control_.get());
+  }
 
   /// False when the worker is gone.
   bool serve_one() {
@@ -73,12 +80,83 @@ class Session {
                         request);
     } catch (const RequestFailed& failed) {
       return failed.reply;
+    } catch (const CudaFailed& failed) {
+      return device_failure(failed.status, failed.what());
+    } catch (const PythonRaised&) {
+      return python_failure();
     }
   }
 
+  // --- the device ---
+
+  Reply handle(const Prepare& request, const std::vector<Fd>& /*fds*/) {
+    try {
+      (void)attempt(task::FailureKind::cuda_error, "the device cannot be used", [&] {
+        gpu_ = std::make_unique<Gpu>(torch_, request);
+        return Ref::share(Py_None);
+      });
+    } catch (const Error& error) {
+      fail(task::FailureKind::cuda_error, error.what());
+    }
+    return gpu_->prepared();
+  }
+
+  Reply handle(const Probe& /*request*/, const std::vector<Fd>& /*fds*/) {
+    if (!gpu_) fail(task::FailureKind::cuda_error, "there is no device");
+    gpu_->probe();
+    return Probed{gpu_->driver().memory().free_bytes};
+  }
+
+  [[nodiscard]] Failed device_failure(int status, std::string what) const {
+    const bool is_memory = status == kCudaOutOfMemory;
+    return {is_memory ? task::FailureKind::out_of_memory : task::FailureKind::cuda_error,
+            std::move(what),
+            std::nullopt,
+            gpu_ ? gpu_->driver().name_of(status) : ""};
+  }
+
+  /// Waits for the device; what a kernel did wrong shows here, and the context is then lost.
+  void check_device() const {
+    if (!gpu_) return;
+    if (const int status = gpu_->driver().synchronize(); status != 0) {
+      throw RequestFailed{device_failure(status, "a kernel failed on the device")};
+    }
+  }
+
+  /// What torch raised outside the code that is judged.
+  [[nodiscard]] Failed python_failure() const {
+    RaisedError raised = take_error(path_);
+    const bool is_memory = raised.is_out_of_memory;
+    return {is_memory ? task::FailureKind::out_of_memory : task::FailureKind::call_error,
+            "torch raised beside the call",
+            std::move(raised.error),
+            is_memory && gpu_ ? gpu_->driver().name_of(kCudaOutOfMemory) : ""};
+  }
+
+  [[nodiscard]] const CudaDriver* driver() const { return gpu_ ? &gpu_->driver() : nullptr; }
+
   // --- loading ---
 
+  Reply handle(const CheckSyntax& /*request*/, const std::vector<Fd>& fds) {
+    path_ = scratch_ + "/candidate.py";
+    (void)compile(source_of(fds.at(0)));
+    return SyntaxChecked{};
+  }
+
+  static std::string source_of(const Fd& source_fd) {
+    const std::size_t size = file_size_bytes(source_fd.get());
+    const Mapping mapping = Mapping::shared(source_fd.get(), size, false);
+    return {reinterpret_cast<const char*>(mapping.data()), size};
+  }
+
+  Ref compile(const std::string& source) {
+    return attempt(task::FailureKind::syntax_error, "the code does not compile", [&] {
+      return Ref::own(Py_CompileString(source.c_str(), path_.c_str(), Py_file_input));
+    });
+  }
+
   Reply handle(const LoadReference& request, const std::vector<Fd>& fds) {
+    is_reference_ = true;
     path_ = scratch_ + "/reference.py";
     const Ref module = run_module("reference", fds.at(0));
     const Ref model_class = find_class(module.get(), request.entry_point);
@@ -96,7 +174,22 @@ class Session {
     loaded.init_inputs = send_out(made.get(), "init_inputs", Strides::keep);
     construct(model_class.get(), made.get(), request.init_seed);
     loaded.parameters = parameters();
+    if (request.compile) {
+      compiled_ = attempt(task::FailureKind::construct_error, "torch.compile raised", [&] {
+        return call(attribute(import_module("torch").get(), "compile").get(), model_.get());
+      });
+    }
+    release_memory();
     return loaded;
+  }
+
+  /// A reference's guest stays; what it keeps for later would be missing elsewhere.
+  void release_memory() {
+    if (!is_reference_ || !gpu_) return;
+    arguments_ = Ref();
+    keywords_ = Ref();
+    inputs_ = {};
+    gpu_->release_cached();
   }
 
   Reply handle(const LoadCandidate& request, const std::vector<Fd>& fds) {
@@ -113,13 +206,9 @@ class Session {
 
   /// Executes the source as a module of its own, from a file that Triton can read back.
   Ref run_module(const char* name, const Fd& source_fd) {
-    const std::size_t size = file_size_bytes(source_fd.get());
-    const Mapping mapping = Mapping::shared(source_fd.get(), size, false);
-    const std::string source(reinterpret_cast<const char*>(mapping.data()), size);
+    const std::string source = source_of(source_fd);
     write_file(path_, source);
-    const Ref code = attempt(task::FailureKind::syntax_error, "the code does not compile", [&] {
-      return Ref::own(Py_CompileString(source.c_str(), path_.c_str(), Py_file_input));
-    });
+    const Ref code = compile(source);
     return attempt(task::FailureKind::load_error, "the module raised while it was imported", [&] {
       // AddModule's reference is borrowed from sys.modules, where the module must be for classes
       // that look themselves up.
@@ -167,16 +256,20 @@ class Session {
     seed(init_seed);
     model_ = attempt(task::FailureKind::construct_error, "the model's constructor raised", [&] {
       const Ref tuple = Ref::own(PySequence_Tuple(arguments));
-      return Ref::own(PyObject_Call(model_class, tuple.get(), nullptr));
+      Ref model = Ref::own(PyObject_Call(model_class, tuple.get(), nullptr));
+      return gpu_ && is_module(model.get()) ? gpu_->move_model(model.get()) : std::move(model);
     });
+    check_device();
+  }
+
+  [[nodiscard]] bool is_module(PyObject* model) const {
+    return PyType_IsSubtype(Py_TYPE(model),
+                            reinterpret_cast<PyTypeObject*>(torch_.module_type.get())) != 0;
   }
 
   std::vector<std::string> parameters() {
     std::vector<std::string> names;
-    if (PyType_IsSubtype(Py_TYPE(model_.get()),
-                         reinterpret_cast<PyTypeObject*>(torch_.module_type.get())) == 0) {
-      return names;
-    }
+    if (!is_module(model_.get())) return names;
     for (const Ref* list : {&torch_.named_parameters, &torch_.named_buffers}) {
       (void)attempt(
           task::FailureKind::construct_error, "the model's parameters cannot be listed", [&] {
@@ -202,29 +295,58 @@ class Session {
 
   Reply handle(const MakeInputs& request, const std::vector<Fd>& /*fds*/) {
     if (!get_inputs_) fail(task::FailureKind::inputs_error, "no problem is loaded");
-    seed(request.seed);
-    const Ref inputs = attempt(task::FailureKind::inputs_error, "get_inputs() raised", [&] {
-      return call(get_inputs_.get());
-    });
+    const Ref inputs = make_inputs(request.seed);
     if (PyList_Check(inputs.get()) == 0 && PyTuple_Check(inputs.get()) == 0 &&
         PyDict_Check(inputs.get()) == 0) {
       fail(task::FailureKind::inputs_error,
            "get_inputs() must return a list, got " + type_name(inputs.get()));
     }
-    return InputsMade{send_out(inputs.get(), "inputs", Strides::keep)};
+    InputsMade made = {send_out(inputs.get(), "inputs", Strides::keep)};
+    if (gpu_) {
+      for (value::Tensor& tensor : made.inputs.tensors) tensor.device = value::Device::cuda;
+    }
+    release_memory();
+    return made;
+  }
+
+  /// On the device where the problem's code lets torch choose: a few GB of random numbers take the
+  /// host minutes. Code that wants the host's memory or generator gets them.
+  Ref make_inputs(std::uint64_t input_seed) {
+    if (gpu_) {
+      seed(input_seed);
+      (void)call(attribute(torch_.device_context.get(), "__enter__").get());
+      PyObject* made = PyObject_CallObject(get_inputs_.get(), nullptr);
+      if (made == nullptr) PyErr_Clear();
+      (void)call(
+          attribute(torch_.device_context.get(), "__exit__").get(), Py_None, Py_None, Py_None);
+      if (made != nullptr) return Ref::own(made);
+      check_device();
+    }
+    seed(input_seed);
+    return attempt(task::FailureKind::inputs_error, "get_inputs() raised", [&] {
+      return call(get_inputs_.get());
+    });
   }
 
   Reply handle(const Call& request, const std::vector<Fd>& fds) {
     if (!model_) fail(task::FailureKind::call_error, "no model is loaded");
-    if (!request.same_inputs) set_arguments(take_in(request.inputs, fds.at(0).get()));
+    if (request.same_inputs) {
+      inputs_.copy_to_device(driver());
+    } else {
+      arguments_ = Ref();
+      keywords_ = Ref();
+      set_arguments(take_in(request.inputs, fds.at(0).get()));
+    }
     if (!arguments_) fail(task::FailureKind::call_error, "there was no call before");
     seed(request.forward_seed);
-    begin_launches(request.launches);
+    watch_launches_of(request.launches);
+    fill_fresh_memory(request);
     const FreshMemoryScope fresh_memory(request.fresh_memory);
     Called called;
-    Ref output = call_model(request, called.call_us);
-    LaunchLog log = launches();
-    begin_launches(LaunchMode::run);
+    Ref output = call_model(request, called);
+    LaunchLog log = gpu_ && gpu_->watch() ? gpu_->watch()->launches() : launches();
+    if (gpu_ && gpu_->watch()) called.kept_launches = gpu_->watch()->kept_launches();
+    watch_launches_of(LaunchMode::run);
     called.kernels = std::move(log.kernels);
     called.dropped_launches = log.dropped;
     if (request.want_output) {
@@ -233,7 +355,30 @@ class Session {
       called.output = std::move(exported.bundle);
       called.bad_leaf = std::move(exported.bad_leaf);
     }
+    inputs_.copy_to_host(driver());  // what the call wrote to them shows in the worker's block
+    if (gpu_) called.peak_bytes = gpu_->peak_bytes();
+    output = Ref();
+    release_memory();
     return called;
+  }
+
+  void watch_launches_of(LaunchMode mode) {
+    if (gpu_ && gpu_->watch()) {
+      gpu_->watch()->begin_calls(mode);
+    } else {
+      begin_launches(mode);
+    }
+  }
+
+  void fill_fresh_memory(const Call& request) const {
+    if (!gpu_ || request.fresh_memory == FreshMemory::as_is) return;
+    // As much as a model may well ask for: its outputs and as many temporaries.
+    const std::uint64_t bytes = 2 * (inputs_.bytes + request.max_output_bytes);
+    try {
+      gpu_->fill_free_memory(request.fresh_memory == FreshMemory::ones ? 0xFF : 0, bytes);
+    } catch (const PythonRaised&) {
+      PyErr_Clear();  // as much as there was: others may have taken the rest meanwhile
+    }
   }
 
   void set_arguments(const Ref& inputs) {
@@ -242,40 +387,74 @@ class Session {
     keywords_ = by_name ? Ref::share(inputs.get()) : Ref();
   }
 
-  Ref call_model(const Call& request, std::vector<double>& call_us) {
-    const std::int64_t begin_ns = now_ns();
+  Ref call_model(const Call& request, Called& called) {
+    PyObject* model = request.compiled && compiled_ ? compiled_.get() : model_.get();
     Ref output;
+    const bool by_device = gpu_ && request.purpose == CallPurpose::time;
+    const std::int64_t warm_ns = now_ns() + static_cast<std::int64_t>(request.warmup_s * 1e9);
+    for (std::uint32_t i = 0; i < request.warmup_calls || now_ns() < warm_ns; ++i) {
+      output = call_once(model, by_device).output;
+    }
+    KernelWatch* recorder =
+        gpu_ && request.purpose == CallPurpose::profile ? gpu_->watch() : nullptr;
+    if (recorder != nullptr) recorder->begin_records();
+    const std::int64_t begin_ns = now_ns();
     for (std::uint32_t i = 0; i < request.calls; ++i) {
       const double spent_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
       if (i >= request.min_calls && request.budget_s > 0 && spent_s > request.budget_s) break;
-      (void)call(torch_.set_grad_enabled.get(), Py_False);
-      std::int64_t start_ns = 0, end_ns = 0;
-      Ref made = attempt(task::FailureKind::call_error, "forward raised", [&] {
-        start_ns = now_ns();
-        PyObject* result = PyObject_Call(model_.get(), arguments_.get(), keywords_.get());
-        end_ns = now_ns();
-        return Ref::own(result);
-      });
-      call_us.push_back(static_cast<double>(end_ns - start_ns) * 1e-3);
-      output = std::move(made);  // the last but one is freed outside the clocked span
+      OneCall one = call_once(model, by_device);
+      called.call_us.push_back(one.us);
+      output = std::move(one.output);  // the last but one is freed outside the clocked span
+    }
+    if (recorder != nullptr) {
+      called.profile = recorder->end_records(static_cast<std::uint32_t>(called.call_us.size()));
     }
     return output;
+  }
+
+  struct OneCall {
+    Ref output;
+    double us = 0;
+  };
+  /// Returns when the device is done with it.
+  OneCall call_once(PyObject* model, bool by_device) {
+    (void)call(torch_.set_grad_enabled.get(), Py_False);
+    OneCall one;
+    one.output = attempt(task::FailureKind::call_error, "forward raised", [&] {
+      if (by_device) gpu_->begin_timing();
+      const std::int64_t start_ns = now_ns();
+      PyObject* result = PyObject_Call(model, arguments_.get(), keywords_.get());
+      const std::int64_t end_ns = now_ns();
+      one.us = static_cast<double>(end_ns - start_ns) * 1e-3;
+      if (result != nullptr && by_device) one.us = gpu_->end_timing_us();
+      return Ref::own(result);
+    });
+    check_device();
+    return one;
   }
 
   Reply handle(const Restrict& /*request*/, const std::vector<Fd>& /*fds*/) {
     return Restricted{sandbox::add_filter(plan_.late_filter)};
   }
 
+  // --- tools ---
+
+  Reply handle(const RunTools& request, const std::vector<Fd>& fds) {
+    const std::size_t size = file_size_bytes(fds.at(0).get());
+    const Mapping files = Mapping::shared(fds.at(0).get(), size, false);
+    ToolsRan ran = run_tools(request, files.bytes(), scratch_);
+    if (ran.exit_code != 0) return ran;
+    const std::string product = read_file(scratch_ + "/" + request.product);
+    ran.product_bytes = product.size();
+    const Fd memory = allocate(product.size());
+    const Mapping mapping = Mapping::shared(memory.get(), product.size(), true);
+    if (!product.empty()) std::memcpy(mapping.data(), product.data(), product.size());
+    return ran;
+  }
+
   // --- values ---
 
-  Fd allocate(std::uint64_t bytes) {
-    send_message(control_.get(), json::dump(json::to_json(Reply(Allocate{bytes}))));
-    std::optional<Message> message = receive_message(control_.get());
-    if (!message || message->fds.size() != 1) {
-      throw Error(ErrorCode::unavailable, "guest: no memory came from the worker");
-    }
-    return std::move(message->fds[0]);
-  }
+  Fd allocate(std::uint64_t bytes) { return request_memory(control_.get(), bytes); }
 
   Exported attempt_export(PyObject* object,
                           const std::string& name,
@@ -283,10 +462,8 @@ class Session {
                           std::uint64_t max_bytes) {
     Exported exported;
     (void)attempt(task::FailureKind::call_error, "the " + name + " could not be read", [&] {
-      exported =
-          export_value(torch_, object, name, strides, max_bytes, [this](std::uint64_t bytes) {
-            return allocate(bytes);
-          });
+      const Allocator allocator = [this](std::uint64_t bytes) { return allocate(bytes); };
+      exported = export_value(torch_, driver(), object, name, strides, max_bytes, allocator);
       return Ref::share(Py_None);
     });
     return exported;
@@ -305,8 +482,19 @@ class Session {
 
   Ref take_in(const value::Bundle& bundle, int fd) {
     value::check(bundle, file_size_bytes(fd));
-    const auto memory = std::make_shared<Mapping>(Mapping::shared(fd, bundle.block_bytes, true));
-    return import_value(torch_, bundle, memory);
+    const auto mapping = std::make_shared<Mapping>(Mapping::shared(fd, bundle.block_bytes, true));
+    inputs_ = {};  // so that the new ones may lie where the old ones lay
+    inputs_.bytes = bundle.block_bytes;
+    inputs_.placed.host = {mapping->data(), value::Device::cpu, mapping};
+    const bool on_device =
+        std::any_of(bundle.tensors.begin(), bundle.tensors.end(), [](const value::Tensor& tensor) {
+          return tensor.device == value::Device::cuda;
+        });
+    return attempt(task::FailureKind::call_error, "the inputs could not be placed", [&] {
+      if (on_device && gpu_) inputs_.placed.device = gpu_->allocate(bundle.block_bytes);
+      inputs_.copy_to_device(driver());
+      return import_value(torch_, bundle, inputs_.placed);
+    });
   }
 
   void seed(std::uint64_t value) {
@@ -315,6 +503,7 @@ class Session {
     (void)call(torch_.random_seed.get(), number.get());
     (void)call(torch_.numpy_seed.get(), small.get());
     (void)call(torch_.manual_seed.get(), number.get());
+    if (gpu_) gpu_->seed(number.get());
   }
 
   /// Runs `work`; a Python exception becomes a failure, of a narrower kind where its type tells.
@@ -324,16 +513,26 @@ class Session {
       return work();
     } catch (const PythonRaised&) {
       RaisedError raised = take_error(path_);
-      if (raised.needs_gpu) {
-        kind = task::FailureKind::needs_gpu;
-      } else if (raised.is_out_of_memory) {
+      // What the driver says comes before what the exception says.
+      const int status = gpu_ ? gpu_->driver().synchronize() : 0;
+      std::string cuda = status == 0 ? "" : gpu_->driver().name_of(status);
+      if (status != 0 && status != kCudaOutOfMemory) {
+        kind = task::FailureKind::cuda_error;
+      } else if (raised.is_out_of_memory || status == kCudaOutOfMemory) {
         kind = task::FailureKind::out_of_memory;
+        if (raised.error.type == "torch.OutOfMemoryError" && gpu_) {
+          cuda = gpu_->driver().name_of(kCudaOutOfMemory);
+        }
+      } else if (raised.needs_tool || (raised.needs_gpu && !gpu_)) {
+        kind = task::FailureKind::needs_gpu;
+      } else if (raised.is_compile && gpu_) {
+        kind = task::FailureKind::compile_error;
       } else if (kind == task::FailureKind::load_error && raised.is_syntax) {
         kind = task::FailureKind::syntax_error;
       } else if (kind == task::FailureKind::load_error && raised.is_import) {
         kind = task::FailureKind::import_error;
       }
-      throw RequestFailed{{kind, what, std::move(raised.error)}};
+      throw RequestFailed{{kind, what, std::move(raised.error), std::move(cuda)}};
     }
   }
 
@@ -348,13 +547,35 @@ class Session {
     }
   }
 
+  /// The block of the last inputs that came, on both sides.
+  struct Inputs {
+    std::uint64_t bytes = 0;
+    Placed placed;
+
+    void copy_to_device(const CudaDriver* driver) const {
+      if (placed.device.data == nullptr || driver == nullptr) return;
+      driver->copy_to_device(address(), placed.host.data, bytes);
+    }
+    void copy_to_host(const CudaDriver* driver) const {
+      if (placed.device.data == nullptr || driver == nullptr) return;
+      driver->copy_to_host(placed.host.data, address(), bytes);
+    }
+    [[nodiscard]] CudaDriver::Address address() const {
+      return reinterpret_cast<CudaDriver::Address>(placed.device.data);
+    }
+  };
+
   const TorchFunctions& torch_;
   Fd control_;
   const sandbox::Plan& plan_;
   std::string scratch_;
   std::string path_;
+  std::unique_ptr<Gpu> gpu_;  ///< Empty without a GPU. Declared before what lies on it.
+  bool is_reference_ = false;
+  Inputs inputs_;
   Ref get_inputs_;
   Ref model_;
+  Ref compiled_;   ///< A reference's, where it was asked for.
   Ref arguments_;  ///< Of the last call.
   Ref keywords_;   ///< The same; empty where there are none.
 };

@@ -41,7 +41,7 @@ constexpr std::array kCodes = {
 struct Owned {
   dlpack::ManagedTensor managed = {};
   value::Tensor layout;
-  std::shared_ptr<Mapping> memory;
+  Memory memory;
 };
 
 void free_owned(dlpack::ManagedTensor* managed) {
@@ -96,6 +96,23 @@ TorchFunctions::TorchFunctions() {
   module_type = attribute(nn.get(), "Module");
   named_parameters = attribute(module_type.get(), "named_parameters");
   named_buffers = attribute(module_type.get(), "named_buffers");
+  const Ref device_type = attribute(torch.get(), "device");
+  cuda_device = call(device_type.get(), make_text("cuda:0").get());
+  const Ref cuda = import_module("torch.cuda");
+  cuda_init = attribute(cuda.get(), "init");
+  device_context =
+      call(attribute(import_module("torch.utils._device").get(), "DeviceContext").get(),
+           cuda_device.get());
+  module_to = attribute(module_type.get(), "to");
+  contiguous = attribute(base.get(), "contiguous");
+  empty = attribute(torch.get(), "empty");
+  byte_type = attribute(torch.get(), "uint8");
+  allow_cudnn_tf32 = attribute(c.get(), "_set_cudnn_allow_tf32");
+  // A torch that was built without CUDA has neither.
+  if (PyObject_HasAttrString(c.get(), "_cuda_emptyCache") != 0) {
+    empty_cuda_cache = attribute(c.get(), "_cuda_emptyCache");
+    cuda_memory_stats = attribute(c.get(), "_cuda_memoryStats");
+  }
   random_seed = attribute(import_module("random").get(), "seed");
   numpy_seed = attribute(import_module("numpy.random").get(), "seed");
 }
@@ -118,8 +135,15 @@ std::optional<value::DType> TensorHold::dtype() const noexcept {
   return std::nullopt;
 }
 
+std::optional<value::Device> TensorHold::device() const noexcept {
+  if (tensor_->device.type == dlpack::kCpu) return value::Device::cpu;
+  if (tensor_->device.type == dlpack::kCuda) return value::Device::cuda;
+  return std::nullopt;
+}
+
 value::Tensor TensorHold::layout() const {
   value::Tensor layout;
+  layout.device = device().value_or(value::Device::cpu);
   layout.dtype = dtype().value();
   layout.shape.assign(tensor_->shape, tensor_->shape + tensor_->ndim);
   layout.strides =
@@ -153,16 +177,14 @@ void copy_dense(const std::byte* from, const value::Tensor& layout, std::byte* t
   }
 }
 
-Ref make_tensor(const TorchFunctions& torch,
-                const value::Tensor& layout,
-                const std::shared_ptr<Mapping>& memory) {
+Ref make_tensor(const TorchFunctions& torch, const value::Tensor& layout, const Memory& memory) {
   auto owned = std::make_unique<Owned>();
   owned->layout = layout;
   owned->memory = memory;
   dlpack::Tensor& tensor = owned->managed.tensor;
   // A tensor without elements may lie in a block without bytes; torch wants no particular pointer.
-  tensor.data = memory->data() == nullptr ? nullptr : memory->data() + layout.offset_bytes;
-  tensor.device = {dlpack::kCpu, 0};
+  tensor.data = memory.data == nullptr ? nullptr : memory.data + layout.offset_bytes;
+  tensor.device = {memory.device == value::Device::cuda ? dlpack::kCuda : dlpack::kCpu, 0};
   tensor.ndim = static_cast<std::int32_t>(layout.shape.size());
   tensor.dtype = code_of(layout.dtype);
   tensor.shape = owned->layout.shape.data();

@@ -24,6 +24,9 @@ struct TorchFunctions {
   Ref set_grad_enabled, manual_seed;
   Ref module_type, named_parameters, named_buffers;
   Ref random_seed, numpy_seed;
+  // Of the GPU; none of them is called before the context is wanted.
+  Ref cuda_device, cuda_init, device_context, module_to, contiguous;
+  Ref empty, byte_type, empty_cuda_cache, cuda_memory_stats, allow_cudnn_tf32;
 };
 
 /// A tensor whose memory is held for reading. Destroyed with the GIL held.
@@ -33,7 +36,8 @@ class TensorHold {
   TensorHold(const TorchFunctions& torch, PyObject* tensor);
   /// The element type, if it is one of value::DType's.
   [[nodiscard]] std::optional<value::DType> dtype() const noexcept;
-  [[nodiscard]] bool is_on_cpu() const noexcept { return tensor_->device.type == dlpack::kCpu; }
+  /// Empty for a device that is neither.
+  [[nodiscard]] std::optional<value::Device> device() const noexcept;
   [[nodiscard]] value::Tensor layout() const;
   [[nodiscard]] const std::byte* data() const noexcept {
     return static_cast<const std::byte*>(tensor_->data) + tensor_->byte_offset;
@@ -47,9 +51,14 @@ class TensorHold {
 /// Copies the elements of `from` (strided) densely in row-major order to `to`.
 void copy_dense(const std::byte* from, const value::Tensor& layout, std::byte* to) noexcept;
 
-/// A tensor over `memory` (kept alive as long as any tensor uses it).
+/// Memory that tensors are made over. `owner` keeps it, as long as any tensor uses it.
+struct Memory {
+  std::byte* data = nullptr;  ///< An address of the device, where `device` is one.
+  value::Device device = value::Device::cpu;
+  std::shared_ptr<const void> owner;
+};
 [[nodiscard]] Ref make_tensor(const TorchFunctions& torch,
                               const value::Tensor& layout,
-                              const std::shared_ptr<Mapping>& memory);
+                              const Memory& memory);
 
 }  // namespace drk::guest

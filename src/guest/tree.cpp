@@ -13,6 +13,9 @@ namespace drk::guest {
 namespace {
 
 constexpr int kMaxDepth = 32;
+// Of a strided tensor its whole extent is read, unless that is so much more than its elements.
+constexpr std::uint64_t kMaxGapFactor = 4;
+constexpr std::uint64_t kMaxGapBytes = std::uint64_t{1} << 20;
 // A tree must fit one message.
 constexpr std::size_t kMaxNodes = 1000;
 constexpr std::size_t kMaxTextBytes =
@@ -29,7 +32,8 @@ bool is_exactly(PyObject* object, const Ref& type) {
 
 class Exporter {
  public:
-  Exporter(const TorchFunctions& torch, Strides strides) : torch_(torch), strides_(strides) {}
+  Exporter(const TorchFunctions& torch, const CudaDriver* driver, Strides strides)
+      : torch_(torch), driver_(driver), strides_(strides) {}
 
   value::Node walk(PyObject* object, const std::string& path, int depth) {
     if (++nodes_ > kMaxNodes || depth > kMaxDepth) {
@@ -71,12 +75,7 @@ class Exporter {
     for (std::size_t i = 0; i < held_.size(); ++i) {
       const value::Tensor& sent = bundle.tensors[i];
       if (value::element_count(sent) == 0) continue;
-      std::byte* to = block.data() + sent.offset_bytes;
-      if (strides_ == Strides::keep) {
-        std::memcpy(to, held_[i].hold.data(), value::extent_bytes(sent));
-      } else {
-        copy_dense(held_[i].hold.data(), held_[i].original, to);
-      }
+      copy(held_[i], block.data() + sent.offset_bytes);
     }
     return bundle;
   }
@@ -84,7 +83,6 @@ class Exporter {
  private:
   struct Held {
     TensorHold hold;
-    value::Tensor original;
     value::Tensor sent;
   };
 
@@ -92,6 +90,23 @@ class Exporter {
                                 const std::string& path,
                                 std::string what) {
     throw Unsendable{{kind, path, std::move(what)}};
+  }
+
+  void copy(const Held& held, std::byte* to) const {
+    const value::Tensor layout = held.hold.layout();
+    const std::uint64_t extent_bytes = value::extent_bytes(layout);
+    const bool as_it_lies = layout.strides == held.sent.strides;
+    if (layout.device == value::Device::cuda) {
+      const auto from = reinterpret_cast<CudaDriver::Address>(held.hold.data());
+      if (as_it_lies) return driver_->copy_to_host(to, from, extent_bytes);
+      std::vector<std::byte> strided(extent_bytes);
+      driver_->copy_to_host(strided.data(), from, extent_bytes);
+      copy_dense(strided.data(), layout, to);
+    } else if (as_it_lies) {
+      std::memcpy(to, held.hold.data(), extent_bytes);
+    } else {
+      copy_dense(held.hold.data(), layout, to);
+    }
   }
 
   void count_text(const std::string& text) {
@@ -177,16 +192,21 @@ class Exporter {
 
   Held hold(PyObject* object, const std::string& path) const {
     try {
-      Held held = {TensorHold(torch_, object), {}, {}};
+      Held held = {TensorHold(torch_, object), {}};
       if (!held.hold.dtype())
         fail(task::MismatchKind::unsupported,
              path,
              "a tensor of an element type that has no name here");
-      if (!held.hold.is_on_cpu())
+      const std::optional<value::Device> device = held.hold.device();
+      if (!device || (*device == value::Device::cuda && driver_ == nullptr))
         fail(task::MismatchKind::unsupported, path, "a tensor on another device");
-      held.original = held.hold.layout();
-      held.sent = held.original;
-      if (strides_ == Strides::dense) held.sent.strides = value::dense_strides(held.sent.shape);
+      held.sent = held.hold.layout();
+      if (strides_ == Strides::keep) return held;
+      held.sent.strides = value::dense_strides(held.sent.shape);
+      // Few elements far apart are gathered where they lie.
+      const bool is_sparse = value::extent_bytes(held.hold.layout()) >
+                             kMaxGapFactor * value::extent_bytes(held.sent) + kMaxGapBytes;
+      if (is_sparse) held.hold = TensorHold(torch_, call(torch_.contiguous.get(), object).get());
       return held;
     } catch (const PythonRaised&) {
       PyObject *type = nullptr, *reason = nullptr, *traceback = nullptr;
@@ -200,6 +220,7 @@ class Exporter {
   }
 
   const TorchFunctions& torch_;
+  const CudaDriver* driver_;
   Strides strides_;
   std::size_t nodes_ = 0;
   std::size_t text_bytes_ = 0;
@@ -209,12 +230,11 @@ class Exporter {
 
 class Importer {
  public:
-  Importer(const TorchFunctions& torch,
-           const value::Bundle& bundle,
-           const std::shared_ptr<Mapping>& memory)
+  Importer(const TorchFunctions& torch, const value::Bundle& bundle, const Placed& memory)
       : torch_(torch) {
     for (const value::Tensor& tensor : bundle.tensors) {
-      tensors_.push_back(make_tensor(torch, tensor, memory));
+      const bool on_device = tensor.device == value::Device::cuda;
+      tensors_.push_back(make_tensor(torch, tensor, on_device ? memory.device : memory.host));
     }
   }
 
@@ -279,6 +299,7 @@ class Importer {
 }  // namespace
 
 Exported export_value(const TorchFunctions& torch,
+                      const CudaDriver* driver,
                       PyObject* value,
                       const std::string& root_name,
                       Strides strides,
@@ -286,7 +307,7 @@ Exported export_value(const TorchFunctions& torch,
                       const Allocator& allocate) {
   Exported exported;
   try {
-    Exporter exporter(torch, strides);
+    Exporter exporter(torch, driver, strides);
     value::Node root = exporter.walk(value, root_name, 0);
     exported.bundle = exporter.finish(std::move(root), max_bytes, allocate);
   } catch (Unsendable& unsendable) {
@@ -295,9 +316,7 @@ Exported export_value(const TorchFunctions& torch,
   return exported;
 }
 
-Ref import_value(const TorchFunctions& torch,
-                 const value::Bundle& bundle,
-                 const std::shared_ptr<Mapping>& memory) {
+Ref import_value(const TorchFunctions& torch, const value::Bundle& bundle, const Placed& memory) {
   return Importer(torch, bundle, memory).build(bundle.root);
 }
 

@@ -4,6 +4,7 @@
 
 #include "drk/guest.h"
 
+#include "guest/cuda_driver.h"
 #include "guest/tensors.h"
 
 #include <functional>
@@ -28,17 +29,24 @@ struct Exported {
 
 /// Copies a value and its tensors to memory from `allocate`. Containers are read by their concrete
 /// type, so that no overridden method of a subclass runs. More than `max_bytes` is a bad leaf.
-/// Throws PythonRaised only when Python itself fails (memory).
+/// `driver` reads what lies on the device; without one such a leaf cannot be sent.
+/// Throws PythonRaised only when Python itself fails (memory), CudaFailed when the device does.
 [[nodiscard]] Exported export_value(const TorchFunctions& torch,
+                                    const CudaDriver* driver,
                                     PyObject* value,
                                     const std::string& root_name,
                                     Strides strides,
                                     std::uint64_t max_bytes,
                                     const Allocator& allocate);
 
+/// The elements of a bundle: on the host and, where some tensor lies there, on the device too.
+struct Placed {
+  Memory host;
+  Memory device;
+};
 /// Builds the value over the memory. `bundle` must have passed value::check.
 [[nodiscard]] Ref import_value(const TorchFunctions& torch,
                                const value::Bundle& bundle,
-                               const std::shared_ptr<Mapping>& memory);
+                               const Placed& memory);
 
 }  // namespace drk::guest

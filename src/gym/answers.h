@@ -223,13 +223,36 @@ struct MemoryAnswer {
 };
 BOOST_DESCRIBE_STRUCT(MemoryAnswer, (), (resident_bytes, total_bytes, available_bytes))
 
+struct GpuAnswer {
+  std::string name;
+  std::string uuid;
+  std::string pci_bus_id;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t used_bytes = 0;
+  std::uint32_t temperature_c = 0;
+  std::uint32_t sm_clock_mhz = 0;
+  std::vector<std::string> throttle_reasons;
+  std::optional<std::string> problem;  ///< Why nothing is run on it.
+};
+BOOST_DESCRIBE_STRUCT(GpuAnswer,
+                      (),
+                      (name,
+                       uuid,
+                       pci_bus_id,
+                       memory_bytes,
+                       used_bytes,
+                       temperature_c,
+                       sm_clock_mhz,
+                       throttle_reasons,
+                       problem))
+
 struct HealthAnswer {
   std::string status;  ///< "healthy", "starting", "degraded", "stopping"
   std::optional<std::string> problem;
   std::string timestamp;
   std::string version;
-  std::string mode;                       ///< What verdicts are made in: "interpreter".
-  std::map<std::string, Gpu> gpu_status;  ///< By UUID.
+  std::string mode;  ///< What verdicts are made in: "interpreter", "gpu".
+  std::map<std::string, GpuAnswer> gpu_status;  ///< By UUID.
   QueueAnswer queue_status;
   MemoryAnswer memory_usage;
   std::uint64_t active_tasks = 0;

@@ -26,8 +26,7 @@ namespace drk::gym {
 struct ApiOptions {
   std::map<std::string, std::string> tokens;  ///< Name by token; empty: nobody needs one.
   std::uint64_t max_pending = 0;              ///< Of the queue, for what is said about it.
-  std::string mode = "interpreter";
-  std::map<std::string, Gpu> gpus;  ///< By UUID.
+  std::string mode = json::name_of(task::Mode::interpreter);
   std::chrono::milliseconds abandon_after{};
 };
 

@@ -60,6 +60,24 @@ Registry::Worker worker_of(const Call& call) {
           parameter(call, "hostname")};
 }
 
+std::map<std::string, GpuAnswer> gpu_answers(const std::vector<worker::DeviceView>& devices) {
+  std::map<std::string, GpuAnswer> answers;
+  for (const worker::DeviceView& view : devices) {
+    GpuAnswer& answer = answers[view.device.uuid];
+    answer.name = view.device.name;
+    answer.uuid = view.device.uuid;
+    answer.pci_bus_id = view.device.pci_bus_id;
+    answer.memory_bytes = view.device.memory_bytes;
+    if (!view.problem.empty()) answer.problem = view.problem;
+    if (!view.sample) continue;
+    answer.used_bytes = view.sample->used_bytes;
+    answer.temperature_c = view.sample->temperature_c;
+    answer.sm_clock_mhz = view.sample->sm_clock_mhz;
+    answer.throttle_reasons = view.sample->throttle_reasons;
+  }
+  return answers;
+}
+
 }  // namespace
 
 void Api::root(const CallPtr& call) {
@@ -103,7 +121,7 @@ void Api::health(const CallPtr& call) {
   answer.timestamp = utc_now_text();
   answer.version = kVersion;
   answer.mode = options_.mode;
-  answer.gpu_status = options_.gpus;
+  if (pipeline_ != nullptr) answer.gpu_status = gpu_answers(pipeline_->devices());
   answer.queue_status = queue_answer();
   answer.memory_usage = memory();
   answer.active_tasks = answer.queue_status.processing;

@@ -94,6 +94,7 @@ StatusAnswer Api::status_of(const TaskView& task) {
       answer.assigned_device = pipeline_->device();
       if (const std::optional<RunningView> running = pipeline_->running(task.id)) {
         answer.progress = running->progress;
+        if (!running->device.empty()) answer.assigned_device = running->device;
         answer.stage = running->stage;
         answer.detail = running->detail;
       }

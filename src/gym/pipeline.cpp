@@ -367,6 +367,7 @@ void Pipeline::note_progress(std::uint64_t fence, const worker::Progress& step) 
   RunningView& view = running_.at(fence).view;
   view.stage = json::name_of(step.stage);
   view.detail = step.detail;
+  view.device = step.device;
   view.progress = progress_at(step.stage);
 }
 

@@ -31,6 +31,7 @@ struct RunningView {
   std::string worker;
   std::string stage;
   std::string detail;
+  std::string device;
   double progress = 0;  ///< 0 to 1
 };
 
@@ -66,6 +67,7 @@ class Pipeline {
   [[nodiscard]] std::optional<RunningView> running(const std::string& task_id) const;
   [[nodiscard]] std::vector<SlotView> slots() const;
   [[nodiscard]] const std::string& device() const noexcept { return options_.device; }
+  [[nodiscard]] std::vector<worker::DeviceView> devices() const { return evaluator_.devices(); }
   /// Takes no further lease; lets evaluations go on for `limit`, then gives their tasks back.
   void drain(std::chrono::milliseconds limit);
 

@@ -34,8 +34,14 @@ ApiOptions api_options(const ServerOptions& options) {
   api.tokens = options.tokens;
   api.max_pending = options.max_pending;
   api.abandon_after = options.abandon_after;
-  for (const Gpu& gpu : options.gpus) api.gpus[gpu.uuid] = gpu;
+  if (!options.worker.gpus.empty()) api.mode = json::name_of(task::Mode::gpu);
   return api;
+}
+
+/// What is said of a task before it has been given a device.
+std::string device_of(const std::vector<gpu::Device>& gpus) {
+  if (gpus.empty()) return "cpu";
+  return gpus.size() == 1 ? "cuda:" + gpus.front().uuid : "cuda";
 }
 
 void check_address(const ServerOptions& options) {
@@ -70,6 +76,7 @@ class Server::Impl {
       evaluator_ = std::make_unique<worker::Evaluator>(options_.worker);
       PipelineOptions pipeline;
       pipeline.slots = options_.slots;
+      pipeline.device = device_of(options_.worker.gpus);
       pipeline_ =
           std::make_unique<Pipeline>(pipeline, *evaluator_, *store_, clock_, metrics_, log_);
     }

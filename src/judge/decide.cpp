@@ -64,6 +64,7 @@ task::Outcome outcome_of(const Failure& failure) {
     case FailureKind::output_flood:
       return task::ResourceExhausted{failure};
     case FailureKind::died:
+    case FailureKind::cuda_error:
       return task::Crashed{failure};
     case FailureKind::timed_out:
       return task::TimedOut{failure};
@@ -83,6 +84,7 @@ std::optional<Reason> reason_of(FailureKind kind) {
     case FailureKind::protocol_error:
       return Reason::io_tamper;
     case FailureKind::died:
+    case FailureKind::cuda_error:
     case FailureKind::inputs_error:
     case FailureKind::call_error:
       return Reason::crash;
@@ -135,6 +137,14 @@ task::WrongOutput wrong_output_of(const std::vector<task::Trial>& trials) {
   return outcome;
 }
 
+/// The share of the kernels' time that is the candidate's own; absent where records are missing or
+/// nothing ran.
+std::optional<double> time_coverage(const task::Profile& profile) {
+  const auto share = task::share_of(profile);
+  if (!share || share->all_us <= 0) return std::nullopt;
+  return share->own_us / share->all_us;
+}
+
 /// No number is a claim about speed unless a GPU gave it.
 task::Accepted accepted(const Observations& observations) {
   const bool on_gpu = observations.mode == task::Mode::gpu;
@@ -152,6 +162,7 @@ task::Accepted accepted(const Observations& observations) {
   if (on_gpu && outcome.timing && outcome.reference_timing && outcome.timing->median_us > 0) {
     outcome.speedup = outcome.reference_timing->median_us / outcome.timing->median_us;
   }
+  if (observations.profile) outcome.coverage = time_coverage(*observations.profile);
   return outcome;
 }
 

@@ -87,6 +87,7 @@ bool launched_own_kernel(const Observations& seen) {
 
 void find_ownership(const Observations& seen, Findings& out) {
   if (seen.trials.empty() || out.policy().ownership == task::Ownership::free) return;
+  if (!seen.launch_problem.empty()) return;  // what was not seen is no evidence
   if (launched_own_kernel(seen)) return;
   out.add(Reason::no_candidate_kernel,
           fmt::format("in {} trials no kernel of the candidate's own was launched",

@@ -64,7 +64,8 @@ Entered enter(const Plan& plan, const Cell& cell, Report report) {
   bool can_have_view = !was_refused(report, Feature::mount_view);
   if (can_have_view) {
     try {
-      trees = take_trees(plan.readable);
+      trees =
+          take_trees(plan.readable, cell.has_devices ? plan.devices : std::vector<std::string>{});
     } catch (const Error& error) {
       note_missing(report, Feature::mount_view, error.what());
       can_have_view = false;
@@ -82,8 +83,8 @@ Entered enter(const Plan& plan, const Cell& cell, Report report) {
   ::umask(022);
   apply_limits(cell, report);
   drop_privileges(report);
-  apply_landlock(plan.readable, entered.scratch, report);
-  entered.refusals = apply_filter(plan, report);
+  apply_landlock(plan.readable, entered.scratch, cell, report);
+  entered.refusals = apply_filter(plan, cell, report);
   entered.report = std::move(report);
   return entered;
 }

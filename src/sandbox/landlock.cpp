@@ -65,6 +65,7 @@ class Ruleset {
 
 void apply_landlock(const std::vector<std::string>& readable,
                     const std::string& scratch,
+                    const Cell& cell,
                     Report& report) {
   const long abi =
       ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -75,7 +76,10 @@ void apply_landlock(const std::vector<std::string>& readable,
   const std::uint64_t truncate = abi >= 3 ? kTruncate : 0;
   Ruleset rules(kRead | kWrite | truncate | (abi >= 2 ? LANDLOCK_ACCESS_FS_REFER : 0));
   for (const std::string& path : readable) rules.allow(path, kRead);
-  rules.allow("/proc", kRead);
+  // The CUDA driver names its threads through /proc/self/task/*/comm, and gives up where it cannot.
+  // Nothing else there can be written: the cell's processes are not dumpable, so that their files
+  // are root's, save for that one.
+  rules.allow("/proc", cell.has_devices ? kRead | LANDLOCK_ACCESS_FS_WRITE_FILE | truncate : kRead);
   rules.allow(
       "/dev",
       LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_DIR);

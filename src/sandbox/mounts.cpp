@@ -100,9 +100,18 @@ void switch_root() {
   }
 }
 
+Tree take_device(const std::string& path) {
+  Tree device;
+  device.path = path;
+  device.mount = copy_tree(path);
+  restrict_mount(device.mount.get(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+  return device;
+}
+
 }  // namespace
 
-std::vector<Tree> take_trees(const std::vector<std::string>& readable) {
+std::vector<Tree> take_trees(const std::vector<std::string>& readable,
+                             const std::vector<std::string>& devices) {
   // Nothing that is mounted here from now on shows outside, nor the other way round.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) throw_errno("mount /");
   std::vector<Tree> trees;
@@ -123,13 +132,8 @@ std::vector<Tree> take_trees(const std::vector<std::string>& readable) {
     }
     trees.push_back(std::move(tree));
   }
-  for (const char* path : kDevices) {
-    Tree device;
-    device.path = path;
-    device.mount = copy_tree(path);
-    restrict_mount(device.mount.get(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-    trees.push_back(std::move(device));
-  }
+  for (const char* path : kDevices) trees.push_back(take_device(path));
+  for (const std::string& path : devices) trees.push_back(take_device(path));
   return trees;
 }
 

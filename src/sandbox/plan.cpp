@@ -25,8 +25,6 @@ namespace {
 
 // Attempts at these are evidence: the init sees each one.
 constexpr std::array kTellingCalls = {
-    SCMP_SYS(execve),
-    SCMP_SYS(execveat),
     SCMP_SYS(ptrace),
     SCMP_SYS(process_vm_readv),
     SCMP_SYS(process_vm_writev),
@@ -138,10 +136,19 @@ class Filter {
   std::unique_ptr<void, Release> context_;
 };
 
-FilterProgram first_filter(std::uint32_t telling) {
+/// What some cells need and others are refused.
+struct Permissions {
+  bool execution = false;      ///< Of the programs that it can read: where compilers run.
+  bool shared_memory = false;  ///< Anonymous, as the CUDA driver maps it: a cell with a GPU.
+};
+
+FilterProgram first_filter(std::uint32_t telling, const Permissions& permissions) {
   const std::uint32_t quiet = SCMP_ACT_ERRNO(EPERM);
   Filter filter(SCMP_ACT_ALLOW);
   for (const int call : kTellingCalls) filter.on(call, telling);
+  if (!permissions.execution) {
+    for (const int call : {SCMP_SYS(execve), SCMP_SYS(execveat)}) filter.on(call, telling);
+  }
   for (const int call : kQuietCalls) filter.on(call, quiet);
   filter.on(SCMP_SYS(socket), telling, SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0));
   // One rule a flag: a mask of several would only match all of them together.
@@ -152,9 +159,12 @@ FilterProgram first_filter(std::uint32_t telling) {
   }
   // clone3 hides its flags behind a pointer; without it libc takes clone.
   filter.on(SCMP_SYS(clone3), SCMP_ACT_ERRNO(ENOSYS));
-  // Shared anonymous memory escapes RLIMIT_DATA.
-  constexpr std::uint64_t kSharedAnonymous = MAP_SHARED | MAP_ANONYMOUS;
-  filter.on(SCMP_SYS(mmap), quiet, SCMP_A3(SCMP_CMP_MASKED_EQ, kSharedAnonymous, kSharedAnonymous));
+  // Shared anonymous memory escapes RLIMIT_DATA; a control group counts it.
+  if (!permissions.shared_memory) {
+    constexpr std::uint64_t kSharedAnonymous = MAP_SHARED | MAP_ANONYMOUS;
+    filter.on(
+        SCMP_SYS(mmap), quiet, SCMP_A3(SCMP_CMP_MASKED_EQ, kSharedAnonymous, kSharedAnonymous));
+  }
   return filter.compile();
 }
 
@@ -173,11 +183,15 @@ FilterProgram second_filter() {
 
 }  // namespace
 
-Plan make_plan(std::vector<std::string> readable) {
+Plan make_plan(std::vector<std::string> readable, std::vector<std::string> devices) {
   Plan plan;
   plan.readable = std::move(readable);
+  plan.devices = std::move(devices);
   plan.notify = seccomp_api_get() >= 5;  // user notification: Linux 5.0
-  plan.filter = first_filter(plan.notify ? SCMP_ACT_NOTIFY : SCMP_ACT_ERRNO(EPERM));
+  const std::uint32_t telling = plan.notify ? SCMP_ACT_NOTIFY : SCMP_ACT_ERRNO(EPERM);
+  plan.filter = first_filter(telling, {});
+  plan.tool_filter = first_filter(telling, {.execution = true, .shared_memory = true});
+  plan.device_filter = first_filter(telling, {.shared_memory = true});
   plan.late_filter = second_filter();
   return plan;
 }

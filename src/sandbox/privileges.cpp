@@ -50,12 +50,15 @@ bool add_filter(const FilterProgram& program) noexcept {
   return !program.empty() && install(program, SECCOMP_FILTER_FLAG_TSYNC) == 0;
 }
 
-Fd apply_filter(const Plan& plan, Report& report) {
-  if (plan.filter.empty()) {
+Fd apply_filter(const Plan& plan, const Cell& cell, Report& report) {
+  const FilterProgram& filter = cell.may_execute   ? plan.tool_filter
+                                : cell.has_devices ? plan.device_filter
+                                                   : plan.filter;
+  if (filter.empty()) {
     note_missing(report, Feature::seccomp, "no filter was compiled");
     return {};
   }
-  const long result = install(plan.filter, plan.notify ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0);
+  const long result = install(filter, plan.notify ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0);
   if (result < 0) {
     note_missing(report, Feature::seccomp, errno_text("seccomp"));
     return {};

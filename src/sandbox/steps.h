@@ -29,7 +29,9 @@ struct Tree {
   Fd mount;
 };
 /// Taken while the process still has the rights to reach the paths; made read-only.
-[[nodiscard]] std::vector<Tree> take_trees(const std::vector<std::string>& readable);
+/// `devices` come on top of those that every cell has; they must exist.
+[[nodiscard]] std::vector<Tree> take_trees(const std::vector<std::string>& readable,
+                                           const std::vector<std::string>& devices);
 
 /// Puts the trees, a /proc of its own, a minimal /dev and an empty /tmp under a new root and makes
 /// it the only one. Throws Error; the caller notes the feature as missing.
@@ -43,9 +45,10 @@ void apply_limits(const Cell& cell, Report& report);
 /// Below `/` only reading and executing, and writing only below `scratch` and to /dev.
 void apply_landlock(const std::vector<std::string>& readable,
                     const std::string& scratch,
+                    const Cell& cell,
                     Report& report);
 void drop_privileges(Report& report);
-/// Installs `plan.filter` and returns its listener when refusals are to be observed.
-[[nodiscard]] Fd apply_filter(const Plan& plan, Report& report);
+/// Installs the first filter and returns its listener when refusals are to be observed.
+[[nodiscard]] Fd apply_filter(const Plan& plan, const Cell& cell, Report& report);
 
 }  // namespace drk::sandbox

@@ -32,6 +32,7 @@ std::string describe(const Mismatch& mismatch) {
   const std::string pair = pair_of(mismatch);
   switch (mismatch.kind) {
     case MismatchKind::structure:
+    case MismatchKind::device:
     case MismatchKind::dtype:
       return mismatch.path + ": " + pair;
     case MismatchKind::shape:
@@ -71,6 +72,19 @@ const Failure* failure_of(const Outcome& outcome) noexcept {
         return nullptr;
       },
       outcome);
+}
+
+std::optional<KernelShare> share_of(const Profile& profile) {
+  if (!profile.problem.empty()) return std::nullopt;
+  KernelShare share;
+  for (const KernelRecord& kernel : profile.kernels) {
+    share.all_count += kernel.count;
+    share.all_us += kernel.total_us;
+    if (!is_own(kernel.origin)) continue;
+    share.own_count += kernel.count;
+    share.own_us += kernel.total_us;
+  }
+  return share;
 }
 
 }  // namespace drk::task

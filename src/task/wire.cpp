@@ -198,7 +198,7 @@ void add_cases(const Result& result, json::Object& metadata) {
 }
 
 std::string device_of(Mode mode) {
-  return mode == Mode::gpu ? "cuda" : "cpu";
+  return mode == Mode::gpu ? "cuda:0" : "cpu";  // as the candidate sees it
 }
 
 /// Times in ms. On a CPU they say how long the interpreter took, which `device` tells.
@@ -215,15 +215,69 @@ json::Object runtime_stats(const Timing& timing, Mode mode) {
   return stats;
 }
 
+std::string percent(double part, double whole) {
+  return fmt::format("{:.2f}%", whole > 0 ? 100 * part / whole : 0.0);
+}
+
+json::Object kernel_row(const KernelRecord& kernel) {
+  json::Object row;
+  row["name"] = json::to_json(kernel.name);
+  row["cuda_time_us"] = kernel.total_us;
+  row["cpu_time_us"] = 0.0;  // kernels have none; operators, which do, are not among these rows
+  row["count"] = kernel.count;
+  row["origin"] = json::name_of(kernel.origin);
+  row["grid"] = json::to_json(kernel.grid);
+  row["block"] = json::to_json(kernel.block);
+  row["registers"] = kernel.registers;
+  row["shared_bytes"] = kernel.static_shared_bytes + kernel.dynamic_shared_bytes;
+  return row;
+}
+
+/// Times are device times over all profiled calls. Where records are missing the keys are absent.
+void add_profile(const Result& result, json::Object& metadata) {
+  metadata["triton_profiler_used"] = result.observations.profile.has_value();
+  if (!result.observations.profile) return;
+  const Profile& profile = *result.observations.profile;
+  if (!profile.problem.empty()) metadata["profiling_problem"] = json::to_json(profile.problem);
+  const auto share = share_of(profile);
+  if (!share) return;
+  boost::json::array rows, matches;
+  for (const KernelRecord& kernel : profile.kernels) {
+    rows.push_back(kernel_row(kernel));
+    if (is_own(kernel.origin)) matches.push_back(json::to_json(kernel.name));
+  }
+  metadata["triton_profiler_matches"] = std::move(matches);
+  metadata["num_custom_kernels"] = share->own_count;
+  metadata["num_total_kernels"] = share->all_count;
+  metadata["triton_kernel_coverage"] =
+      percent(static_cast<double>(share->own_count), static_cast<double>(share->all_count));
+  metadata["custom_kernel_cuda_time_in_profiling_us"] = share->own_us;
+  metadata["total_kernel_run_time_in_profiling_us"] = share->all_us;
+  metadata["custom_kernel_cuda_time_coverage"] = percent(share->own_us, share->all_us);
+  json::Object profiling;
+  profiling["kernel_count"] = rows.size();
+  profiling["kernels"] = std::move(rows);
+  profiling["calls"] = profile.calls;
+  profiling["total_cuda_time_us"] = share->all_us;
+  profiling["total_cpu_time_us"] = 0.0;
+  profiling["memory_time_us"] = profile.memory_us;
+  metadata["profiling"] = std::move(profiling);
+}
+
 json::Object metadata_of(const Result& result, const OldTerms& terms) {
   json::Object metadata;
   metadata["device"] = device_of(result.mode);
-  if (result.mode == Mode::interpreter) metadata["hardware"] = result.manifest.machine.cpu;
+  const Machine& machine = result.manifest.machine;
+  metadata["hardware"] = json::to_json(machine.gpu.empty() ? machine.cpu : machine.gpu);
+  if (!machine.gpu.empty()) {
+    metadata["gpu_name"] = json::to_json(machine.gpu);
+    metadata["gpu_uuid"] = json::to_json(machine.gpu_uuid);
+  }
   metadata["backend"] = json::name_of(result.manifest.backend);
   metadata["num_correct_trials"] = result.manifest.num_correct_trials;
   metadata["num_perf_trials"] = result.manifest.num_perf_trials;
   metadata["reference_backend"] = json::name_of(result.manifest.reference_backend);
-  metadata["triton_profiler_used"] = false;
+  add_profile(result, metadata);
   add_trials(result, metadata);
   add_cases(result, metadata);
   if (terms.error_code == "CORRECTNESS_ERROR") {

@@ -18,6 +18,10 @@ namespace drk::worker {
 
 namespace {
 
+constexpr std::uint64_t kFirstShare = 8;  // of the device, for a reference that has not run yet
+constexpr std::uint64_t kNeedSlackBytes = std::uint64_t{512} << 20;
+constexpr std::uint32_t kProfiledCalls = 5;
+
 double limit_of(task::Stage stage, const task::Limits& limits) {
   switch (stage) {
     case task::Stage::validate:
@@ -88,26 +92,29 @@ task::Comparison bad_leaf_comparison(const guest::BadLeaf& leaf) {
 
 }  // namespace
 
-Evaluation::Evaluation(const Options& worker_options,
-                       GuestPool& pool,
-                       References& references,
+Evaluation::Evaluation(Lane& lane,
                        const task::Task& task,
-                       const EvaluateOptions& options)
-    : worker_options_(worker_options),
-      pool_(pool),
-      references_(references),
+                       const EvaluateOptions& options,
+                       std::uint64_t memory_bytes)
+    : lane_(lane),
+      gpu_(lane.gpu.get()),
+      pool_(lane.pool),
+      references_(lane.references),
       task_(task),
       basis_(is_simple() ? simple_reference_task(task) : task),
       options_(options),
       is_replay_(options.replay != nullptr && has_seeds(*options.replay)),
-      begin_ns_(now_ns()) {
+      begin_ns_(now_ns()),
+      wanted_bytes_(memory_bytes) {
   result_.task_id = task.task_id;
   task::Manifest& manifest = result_.manifest;
   manifest.created_at = utc_now_text();
   manifest.reference = {sha256_hex(task.reference_code), task.reference_code};
   manifest.candidate = {sha256_hex(task.candidate_code), task.candidate_code};
   static_cast<task::TaskOptions&>(manifest) = static_cast<const task::TaskOptions&>(task);
-  manifest.machine = describe_machine();
+  manifest.machine = describe_machine(gpu_);
+  manifest.mode = result_.mode = observed().mode =
+      is_interpreted() ? task::Mode::interpreter : task::Mode::gpu;
 }
 
 template <class Work>
@@ -132,16 +139,21 @@ double Evaluation::elapsed_ms() const noexcept {
 }
 
 void Evaluation::run() {
-  const bool complete = timed("validate", [&] { return validate(); }) &&
-                        timed("reference", [&] { return load_reference(); }) &&
-                        timed("load", [&] { return load_candidate(); }) &&
-                        timed("correctness", [&] { return check_correctness(); }) &&
-                        (!detects() || timed("detect", [&] { return detect(); })) &&
-                        (!task_.measure_performance || timed("time", [&] { return time_calls(); }));
+  const bool complete =
+      timed("validate", [&] { return validate(); }) &&
+      timed("reference", [&] { return load_reference(); }) &&
+      timed("load", [&] { return load_candidate(); }) &&
+      timed("correctness", [&] { return check_correctness(); }) &&
+      (!detects() || timed("detect", [&] { return detect(); })) &&
+      (!task_.measure_performance || timed("time", [&] { return time_calls(); })) &&
+      (!profiles() || timed("profile", [&] { return profile(); }));
   (void)timed("finish", [&] {
     finish_candidate();
     return complete;
   });
+  note_memory_failure();
+  note_xids();
+  if (!is_interpreted()) gpu_->check_health();  // what a sick device gave is worth nothing
   point_at_source(observed().candidate_failure, task_.candidate_code);
   point_at_source(observed().reference_failure,
                   is_simple() ? task_.cases_code : task_.reference_code);
@@ -153,6 +165,13 @@ bool Evaluation::validate() {
   progress(task::Stage::validate, "");
   observed().invalidity = task::find_invalidity(task_);
   if (observed().invalidity) return false;
+  result_.manifest.versions = pool_.zygote()->hello().versions;
+  if (!is_interpreted()) {
+    // A context on the GPU is dear: no guest is taken for a text that does not even parse.
+    observed().candidate_failure =
+        lane_.clerk.find_syntax_error(task_.candidate_code, options_.stop);
+    return !observed().candidate_failure;
+  }
   if (task_.backend == task::Backend::triton) return true;
   task::Failure failure;
   failure.stage = task::Stage::validate;
@@ -163,7 +182,8 @@ bool Evaluation::validate() {
 }
 
 void Evaluation::progress(task::Stage stage, const std::string& detail) const {
-  if (options_.on_progress) options_.on_progress({stage, detail});
+  if (!options_.on_progress) return;
+  options_.on_progress({stage, detail, gpu_ == nullptr ? "cpu" : "cuda:" + gpu_->device().uuid});
 }
 
 GuestProcess::Outcome Evaluation::ask_candidate(const guest::Request& request,
@@ -185,9 +205,59 @@ GuestProcess::Outcome Evaluation::ask_candidate(const guest::Request& request,
   return outcome;
 }
 
+void Evaluation::reserve_memory() {
+  if (is_interpreted()) return;
+  // A first guess; what the reference has needed is known once it has run.
+  const std::uint64_t share = gpu_->capacity_bytes() / kFirstShare;
+  const std::uint64_t known = gpu_->need_bytes(References::key_of(basis_));
+  const std::uint64_t bytes = std::max(wanted_bytes_, known > 0 ? known : share);
+  progress(task::Stage::load, "waits for device memory");
+  memory_ = gpu_->reserve(bytes, options_.stop);
+  if (memory_.bytes() < gpu_->capacity_bytes()) return;
+  // Alone: what waits for others' use is in the way.
+  references_.drop_kept();
+  pool_.drop_warm();
+}
+
+void Evaluation::note_memory_failure() {
+  if (is_interpreted()) return;
+  for (auto* failure : {&observed().candidate_failure, &observed().reference_failure}) {
+    if (!*failure || (*failure)->kind != task::FailureKind::out_of_memory) continue;
+    if ((*failure)->cuda.empty()) continue;  // the host's memory
+    if (memory_.bytes() < gpu_->capacity_bytes()) {
+      wants_more_memory_ = true;
+    } else {
+      constexpr double kGiB = 1 << 30;
+      (*failure)->what += fmt::format("; it needs more than the {:.0f} GiB that {} could give it",
+                                      static_cast<double>(gpu_->capacity_bytes()) / kGiB,
+                                      gpu_->device().name);
+    }
+  }
+}
+
+/// What the driver has reported meanwhile belongs to a failure on the device.
+void Evaluation::note_xids() {
+  auto& failure = observed().candidate_failure;
+  if (is_interpreted() || !failure) return;
+  const std::string xids = gpu_->xids_since(begin_ns_);
+  if (!xids.empty()) failure->what += "; the driver reports " + xids;
+}
+
+Evaluation::GpuRight Evaluation::wait_for_gpu(const CallPlan& plan) {
+  GpuRight right;
+  if (is_interpreted()) return right;
+  if (plan.purpose != guest::CallPurpose::run) {
+    right.measuring = gpu_->measure(options_.stop);
+  } else if (was_called_) {
+    right.running = gpu_->run(options_.stop);
+  }
+  // The first call compiles: seconds of the CPU in which others may measure.
+  return right;
+}
+
 bool Evaluation::load_reference() {
   progress(task::Stage::load, "reference");
-  result_.manifest.versions = pool_.zygote()->hello().versions;
+  reserve_memory();
   References::Outcome outcome = get_reference();
   if (auto* failure = std::get_if<task::Failure>(&outcome)) {
     note_reference_failure(std::move(*failure));
@@ -261,6 +331,7 @@ bool Evaluation::compares(std::uint64_t seed) const {
 }
 
 bool Evaluation::detects() const {
+  if (candidate_->prepared() && !candidate_->prepared()->drop_problem.empty()) return false;
   if (!is_simple()) return true;
   return task_.policy.ownership != task::Ownership::free &&
          compares(result_.manifest.contribution_seed.value());
@@ -293,6 +364,7 @@ bool Evaluation::load_candidate() {
   limits.memory_bytes = task_.limits.memory_bytes;
   limits.tmp_bytes = task_.limits.tmp_bytes;
   candidate_ = pool_.take(limits);
+  if (candidate_->prepared()) observed().launch_problem = candidate_->prepared()->launch_problem;
   result_.isolation = isolation_of(candidate_->isolation());
   if (task_.policy.require_isolation && !result_.isolation.missing.empty()) {
     const task::MissingIsolation& first = result_.isolation.missing.front();
@@ -338,26 +410,37 @@ void Evaluation::compare_parameters(const std::vector<std::string>& candidate) {
 }
 
 std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan& plan) {
-  auto made = with_reference(plan.stage,
-                             [&] { return reference_->trial(plan.seed, basis_, options_.stop); });
-  if (auto* failure = std::get_if<task::Failure>(&made)) {
-    note_reference_failure(std::move(*failure));
-    return std::nullopt;
+  if (!trial_data_ || trial_data_->seed != plan.seed) {
+    trial_data_.reset();  // before the next: one of a large problem takes many GiB
+    auto made = with_reference(plan.stage,
+                               [&] { return reference_->trial(plan.seed, basis_, options_.stop); });
+    if (auto* failure = std::get_if<task::Failure>(&made)) {
+      note_reference_failure(std::move(*failure));
+      return std::nullopt;
+    }
+    trial_data_ = std::get<std::shared_ptr<const TrialData>>(std::move(made));
   }
-  const TrialData& data = *std::get<std::shared_ptr<const TrialData>>(made);
+  const TrialData& data = *trial_data_;
+  if (!is_interpreted()) note_need();
   guest::Call call;
   give_inputs(data, plan.rewrite_inputs, call);
   call.forward_seed = data.forward_seed;
   call.calls = plan.calls;
   call.min_calls = std::min(plan.calls, 3U);
-  call.budget_s = plan.stage == task::Stage::time ? task_.limits.timing_budget_s : 0;
+  call.purpose = plan.purpose;
+  const bool is_timed = plan.purpose == guest::CallPurpose::time;
+  if (is_timed && !is_interpreted()) warm_up_before(call, task_);
+  call.budget_s = is_timed ? task_.limits.timing_budget_s : 0;
   call.launches = plan.launches;
   call.fresh_memory = plan.fresh_memory;
   call.want_output = compares(plan.seed);
   call.max_output_bytes = output_limit(data.expected);
   const int fd = inputs_.memory.get();
+  GpuRight right = wait_for_gpu(plan);
   auto outcome =
       ask_candidate(call, {&fd, call.same_inputs ? 0U : 1U}, plan.stage, call.max_output_bytes);
+  right = {};
+  was_called_ = true;
   if (auto* failure = std::get_if<task::Failure>(&outcome)) {
     observed().candidate_failure = std::move(*failure);
     return std::nullopt;
@@ -474,6 +557,8 @@ bool Evaluation::detect() {
       contribution.call_failed = true;
       break;
     }
+    // A graph that was captured earlier runs its kernels all the same: nothing is learnt.
+    if (result->called.kept_launches > 0) return true;
     contribution.dropped_launches = result->called.dropped_launches;
     if (!result->trial.comparison.mismatch) {
       contribution.output_still_right = true;
@@ -487,12 +572,14 @@ bool Evaluation::detect() {
 
 bool Evaluation::time_calls() {
   const std::uint32_t calls =
-      std::min(task_.num_perf_trials, worker_options_.interpreter_timed_calls);
+      is_interpreted() ? std::min(task_.num_perf_trials, lane_.options.interpreter_timed_calls)
+                       : task_.num_perf_trials;
   progress(task::Stage::time, fmt::format("up to {} calls", calls));
   CallPlan plan;
   plan.stage = task::Stage::time;
   plan.seed = result_.manifest.timing_seed.value();
   plan.calls = calls;
+  plan.purpose = guest::CallPurpose::time;
   std::optional<CallResult> timed_calls = call_candidate(plan);
   if (!timed_calls) return false;
   observed().candidate_us = std::move(timed_calls->called.call_us);
@@ -513,6 +600,31 @@ bool Evaluation::time_calls() {
   }
   observed().reference_us = std::get<std::vector<double>>(std::move(reference));
   return true;
+}
+
+bool Evaluation::profiles() const {
+  return !is_interpreted() && result_.observations.launch_problem.empty();
+}
+
+bool Evaluation::profile() {
+  progress(task::Stage::profile, "kernel records");
+  CallPlan plan;
+  plan.stage = task::Stage::profile;
+  plan.seed = result_.manifest.final_seed.value();  // whose inputs it has in hand
+  plan.rewrite_inputs = true;
+  plan.calls = kProfiledCalls;
+  plan.purpose = guest::CallPurpose::profile;
+  std::optional<CallResult> result = call_candidate(plan);
+  if (!result) return false;
+  observed().profile = std::move(result->called.profile);
+  observed().trials.push_back(std::move(result->trial));
+  return true;
+}
+
+void Evaluation::note_need() {
+  // The candidate's turn comes beside the reference's weights, and it may be less thrifty.
+  const std::uint64_t need = 2 * reference_->peak_bytes() + kNeedSlackBytes;
+  gpu_->note_need(References::key_of(basis_), need);
 }
 
 void Evaluation::finish_candidate() {

@@ -4,7 +4,7 @@
 
 #include "drk/worker.h"
 
-#include "worker/references.h"
+#include "worker/lane.h"
 #include "worker/simple_reference.h"
 
 #include <map>
@@ -14,16 +14,19 @@ namespace drk::worker {
 
 class Evaluation {
  public:
-  Evaluation(const Options& worker_options,
-             GuestPool& pool,
-             References& references,
+  /// `memory_bytes` of the device are asked for at the start; 0: what its reference is known to
+  /// need.
+  Evaluation(Lane& lane,
              const task::Task& task,
-             const EvaluateOptions& options);
+             const EvaluateOptions& options,
+             std::uint64_t memory_bytes);
 
   /// Runs every stage that makes sense after the one before and decides. Throws Error when this
   /// machine (not the candidate, not the problem) cannot go on; `result()` is then incomplete.
   void run();
   [[nodiscard]] task::Result take_result() { return std::move(result_); }
+  /// A model found no device memory although others held some: with more it may well run.
+  [[nodiscard]] bool wants_more_memory() const noexcept { return wants_more_memory_; }
 
  private:
   // The stages; each false when nothing after it makes sense.
@@ -34,6 +37,8 @@ class Evaluation {
   [[nodiscard]] bool check_correctness();
   [[nodiscard]] bool detect();
   [[nodiscard]] bool time_calls();
+  [[nodiscard]] bool profiles() const;
+  [[nodiscard]] bool profile();
   void finish_candidate();
 
   /// One call of the candidate on the inputs of `seed`, compared with what the reference made, or
@@ -45,6 +50,7 @@ class Evaluation {
     guest::FreshMemory fresh_memory = guest::FreshMemory::as_is;
     std::uint32_t calls = 1;
     bool rewrite_inputs = false;  ///< In place: same objects, same pointers, new values.
+    guest::CallPurpose purpose = guest::CallPurpose::run;
   };
   struct CallResult {
     task::Trial trial;
@@ -98,7 +104,21 @@ class Evaluation {
   /// Runs a stage and notes it in the timeline; what the stage returned.
   [[nodiscard]] bool timed(const std::string& name, const std::function<bool()>& stage);
 
-  const Options& worker_options_;
+  /// The right to the GPU that a call needs; held until the call is over.
+  struct GpuRight {
+    GpuSlot::Running running;
+    GpuSlot::Measuring measuring;
+  };
+  [[nodiscard]] GpuRight wait_for_gpu(const CallPlan& plan);
+  void reserve_memory();
+  void note_need();
+  void note_xids();
+  /// Out of memory while others had some: not the model's own limit yet.
+  void note_memory_failure();
+  [[nodiscard]] bool is_interpreted() const noexcept { return gpu_ == nullptr; }
+
+  Lane& lane_;
+  GpuSlot* const gpu_;  ///< Null: by the interpreter.
   GuestPool& pool_;
   References& references_;
   const task::Task& task_;
@@ -109,16 +129,22 @@ class Evaluation {
   double spent_s_ = 0;                     ///< By the candidate, in all.
   std::map<task::Stage, double> stage_s_;  ///< By stage.
 
+  const std::uint64_t wanted_bytes_;
+  GpuSlot::Memory memory_;
+  bool wants_more_memory_ = false;
+  bool was_called_ = false;  ///< Its first call, which compiles, is over.
+
   std::shared_ptr<Reference> reference_;  ///< Shared with the cache and other evaluations.
   std::vector<SimpleCase> cases_;         ///< Of kernel_simple.
   std::unique_ptr<GuestProcess> candidate_;
-  value::Bundle inputs_layout_;  ///< Of `inputs_`.
-  WritableCopy inputs_;          ///< What the candidate's last call was given.
+  std::shared_ptr<const TrialData> trial_data_;  ///< Of the last call; shared with the cache.
+  value::Bundle inputs_layout_;                  ///< Of `inputs_`.
+  WritableCopy inputs_;                          ///< What the candidate's last call was given.
   task::Result result_;
 };
 
 /// What this machine is, for manifests.
-[[nodiscard]] task::Machine describe_machine();
+[[nodiscard]] task::Machine describe_machine(const GpuSlot* gpu);
 [[nodiscard]] task::Isolation isolation_of(const sandbox::Report& report);
 
 }  // namespace drk::worker

@@ -5,10 +5,13 @@
 #include "drk/base/error.h"
 #include "drk/base/json.h"
 
+#include "worker/builder.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -21,8 +24,11 @@ namespace {
 
 constexpr std::uint64_t kMaxPrintedBytes = std::uint64_t{64} << 20;
 constexpr std::chrono::milliseconds kTick(100);  // how soon a stop request is seen
-constexpr std::chrono::milliseconds kEndLimit(1000);
+// A context on a GPU is taken down while its process ends, and a busy machine takes its time.
+constexpr std::chrono::milliseconds kEndLimit(3000);
 constexpr std::chrono::milliseconds kStartLimit(20000);
+constexpr std::chrono::seconds kPrepareLimit(60);  // many contexts at once wait for each other
+constexpr std::chrono::seconds kProbeLimit(10);
 
 const char* signal_meaning(int signal) {
   switch (signal) {
@@ -59,9 +65,27 @@ task::Death death_of(int wait_status) {
   return death;
 }
 
+/// A fault while something was built for a guest: of this machine, whatever its code, and not of
+/// the guest's channel.
+struct BuilderFault {
+  Error error;
+};
+
 /// A reply of the kind that the request asks for.
 bool answers(const guest::Request& request, const guest::Reply& reply) {
   using guest::Call, guest::LoadCandidate, guest::LoadReference, guest::MakeInputs;
+  if (std::holds_alternative<guest::Prepare>(request)) {
+    return std::holds_alternative<guest::Prepared>(reply);
+  }
+  if (std::holds_alternative<guest::CheckSyntax>(request)) {
+    return std::holds_alternative<guest::SyntaxChecked>(reply);
+  }
+  if (std::holds_alternative<guest::Probe>(request)) {
+    return std::holds_alternative<guest::Probed>(reply);
+  }
+  if (std::holds_alternative<guest::RunTools>(request)) {
+    return std::holds_alternative<guest::ToolsRan>(reply);
+  }
   if (std::holds_alternative<LoadReference>(request) ||
       std::holds_alternative<LoadCandidate>(request)) {
     return std::holds_alternative<guest::Loaded>(reply);
@@ -82,16 +106,41 @@ bool has(const sandbox::Report& report, sandbox::Feature feature) {
 
 GuestProcess::GuestProcess(GuestChannels channels,
                            sandbox::Cell cell,
-                           std::function<void()> release)
+                           std::function<void(bool is_broken)> release,
+                           Builder* builder)
     : channels_(std::move(channels)),
       cell_(std::move(cell)),
       release_(std::move(release)),
+      builder_(builder),
       standard_output_(std::move(channels_.standard_output)),
       standard_error_(std::move(channels_.standard_error)) {}
 
 GuestProcess::~GuestProcess() {
   kill();
-  if (release_) release_();
+  if (release_) release_(is_broken_);
+}
+
+void GuestProcess::prepare(const std::stop_token& stop) {
+  AskOptions options;
+  options.limit = kPrepareLimit;
+  options.stop = stop;
+  Outcome outcome = ask(guest::Prepare{}, {}, options);
+  if (const auto* failure = std::get_if<task::Failure>(&outcome)) {
+    const std::string why = failure->error ? ": " + failure->error->message : "";
+    throw Error(ErrorCode::unavailable, "worker: no context on the GPU: " + failure->what + why);
+  }
+  prepared_ = std::move(std::get<guest::Prepared>(std::get<Answer>(outcome).reply));
+}
+
+bool GuestProcess::is_alive() const noexcept {
+  pollfd over = {channels_.pidfd.get(), POLLIN, 0};
+  return !killed_ && ::poll(&over, 1, 0) == 0;
+}
+
+bool GuestProcess::probe() {
+  AskOptions options;
+  options.limit = kProbeLimit;
+  return std::holds_alternative<Answer>(ask(guest::Probe{}, {}, options));
 }
 
 GuestProcess::Event GuestProcess::wait(std::chrono::milliseconds limit) {
@@ -151,9 +200,7 @@ GuestProcess::Outcome GuestProcess::ask(const guest::Request& request,
         throw Error(ErrorCode::timed_out, "worker: the evaluation was stopped");
       }
       if (deadline.passed()) {
-        return stopped(task::FailureKind::timed_out,
-                       fmt::format("no answer within {} s", options.limit.count()),
-                       options);
+        return ran_out(options, false);
       }
       const Event event = wait(std::min(deadline.left(), kTick));
       if (standard_output_.total_bytes() + standard_error_.total_bytes() > kMaxPrintedBytes) {
@@ -168,19 +215,29 @@ GuestProcess::Outcome GuestProcess::ask(const guest::Request& request,
       auto reply = json::from_json<guest::Reply>(json::parse(message->text), "reply");
       if (const auto* allocate = std::get_if<guest::Allocate>(&reply)) {
         grant(allocate->bytes, options, memory);
+      } else if (const auto* wanted = std::get_if<guest::Build>(&reply)) {
+        build(*wanted, options, deadline, memory);
+        if (deadline.passed()) return ran_out(options, true);
       } else if (auto* failed = std::get_if<guest::Failed>(&reply)) {
+        is_broken_ |= failed->failure == task::FailureKind::cuda_error;
         return task::Failure{options.stage,
                              failed->failure,
                              std::move(failed->what),
                              std::move(failed->error),
                              std::nullopt,
-                             std::nullopt};
+                             std::nullopt,
+                             std::move(failed->cuda)};
       } else if (answers(request, reply)) {
+        if (memory && file_size_bytes(memory.get()) > options.max_block_bytes) {
+          throw Error(ErrorCode::corrupt, "it answered with more shared memory than it may");
+        }
         return Answer{std::move(reply), std::move(memory)};
       } else {
         throw Error(ErrorCode::corrupt, "it answered another question than it was asked");
       }
     }
+  } catch (const BuilderFault& fault) {
+    throw Error(fault.error);
   } catch (const Error& error) {
     switch (error.code()) {
       case ErrorCode::invalid_argument:  // not JSON, or not a reply of ours
@@ -193,6 +250,7 @@ GuestProcess::Outcome GuestProcess::ask(const guest::Request& request,
       case ErrorCode::unavailable:  // it closed its end
         return died(options);
       default:
+        kill();  // it still waits for an answer, and would take the next request for one
         throw;
     }
   }
@@ -201,12 +259,61 @@ GuestProcess::Outcome GuestProcess::ask(const guest::Request& request,
 void GuestProcess::grant(std::uint64_t bytes, const AskOptions& options, Fd& memory) {
   // One block a request: shared memory, which no limit counts, must not pile up in the guest.
   if (memory) throw Error(ErrorCode::corrupt, "it asked for shared memory twice");
-  if (bytes > options.max_block_bytes) {
+  const std::uint64_t for_files = builder_ == nullptr ? 0 : guest::kMaxBuildBytes;
+  if (bytes > std::max(options.max_block_bytes, for_files)) {
     throw Error(ErrorCode::corrupt, fmt::format("it asked for {} bytes of shared memory", bytes));
   }
   memory = make_shared_memory("block", bytes);
+  // Who touches a page first pays for it. What crosses a GPU may be far larger than what a guest
+  // may have of the host's memory, and it is the worker's.
+  if (prepared_ && bytes > 0 &&
+      ::posix_fallocate(memory.get(), 0, static_cast<off_t>(bytes)) != 0) {
+    throw Error(ErrorCode::exhausted,
+                fmt::format("worker: no {} MiB of shared memory", bytes >> 20U));
+  }
   const int fd = memory.get();
   send("{}", {&fd, 1});
+}
+
+void GuestProcess::build(const guest::Build& request,
+                         const AskOptions& options,
+                         const Deadline& deadline,
+                         Fd& memory) {
+  const Fd files = std::move(memory);
+  note_build(files ? file_size_bytes(files.get()) : 0);
+  if (builder_ == nullptr) throw Error(ErrorCode::corrupt, "it asked for a build in a toolbox");
+  if (files && !seal_against_writes(files.get())) {
+    throw Error(ErrorCode::corrupt, "it kept the files of a build writable");
+  }
+  Product product;
+  try {
+    product = builder_->build(request, files, deadline, options.stop);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::corrupt) throw;
+    kill();
+    throw BuilderFault{error};
+  }
+  note_build(product.built.product_bytes);
+  const int fd = product.memory.get();
+  send(json::dump(json::to_json(product.built)), {&fd, product.memory ? 1U : 0U});
+}
+
+/// A guest may keep the descriptors of all that crosses for its builds.
+void GuestProcess::note_build(std::uint64_t bytes) {
+  constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
+  constexpr std::uint32_t kMaxMessages = 4000;
+  build_bytes_ += bytes;
+  if (++build_messages_ > kMaxMessages || build_bytes_ > kMaxBytes) {
+    throw Error(ErrorCode::corrupt, "it asked for more builds than any code needs");
+  }
+}
+
+task::Failure GuestProcess::ran_out(const AskOptions& options, bool is_building) {
+  return stopped(task::FailureKind::timed_out,
+                 fmt::format("no answer within {} s{}",
+                             options.limit.count(),
+                             is_building ? ", while its code was compiled" : ""),
+                 options);
 }
 
 void GuestProcess::send(std::string_view text, std::span<const int> fds) {
@@ -219,6 +326,7 @@ void GuestProcess::send(std::string_view text, std::span<const int> fds) {
 }
 
 task::Failure GuestProcess::died(const AskOptions& options) {
+  is_broken_ = true;
   const Deadline deadline(kEndLimit);
   while (!ended_ && !status_closed_ && !deadline.passed()) {
     // Its control socket stays readable once closed, so do not spin on it.
@@ -253,6 +361,7 @@ task::Failure GuestProcess::died(const AskOptions& options) {
 task::Failure GuestProcess::stopped(task::FailureKind kind,
                                     std::string what,
                                     const AskOptions& options) {
+  is_broken_ = true;
   standard_output_.drain();
   standard_error_.drain();
   kill();

@@ -15,6 +15,8 @@
 
 namespace drk::worker {
 
+class Builder;
+
 struct AskOptions {
   task::Stage stage = task::Stage::load;
   std::chrono::duration<double> limit{60};
@@ -26,21 +28,36 @@ struct AskOptions {
 class GuestProcess {
  public:
   struct Answer {
-    guest::Reply reply;  ///< Never Allocate or Failed.
-    Fd memory;           ///< The last allocation, if any was asked for.
+    guest::Reply reply;  ///< Never Allocate, Build or Failed.
+    Fd memory;           ///< The last allocation that no Build has used up.
   };
   /// An answer, or why there will be none. After a failure of the process itself (died, timed_out,
   /// output_flood, protocol_error) the guest is gone; after any other it can be asked again.
   using Outcome = std::variant<Answer, task::Failure>;
 
-  /// `release` is called when the guest is gone (its user id and group are free again).
-  GuestProcess(GuestChannels channels, sandbox::Cell cell, std::function<void()> release);
+  /// `release` is called when the guest is gone (its user id and group are free again), with
+  /// whether it ended otherwise than by being told to. `builder` compiles what it asks for; null:
+  /// it may ask for nothing. Not owned.
+  GuestProcess(GuestChannels channels,
+               sandbox::Cell cell,
+               std::function<void(bool is_broken)> release,
+               Builder* builder);
   GuestProcess(const GuestProcess&) = delete;
   GuestProcess& operator=(const GuestProcess&) = delete;
   ~GuestProcess();
 
   /// Waits until its cell is closed. Throws Error{unavailable} when it does not come up.
   [[nodiscard]] const sandbox::Report& isolation();
+  /// Makes its context on the GPU. Throws Error{unavailable} when the device does not work for it.
+  void prepare(const std::stop_token& stop);
+  /// Of prepare(); empty without a GPU.
+  [[nodiscard]] const std::optional<guest::Prepared>& prepared() const noexcept {
+    return prepared_;
+  }
+  /// False once its init is gone, with it or with its zygote.
+  [[nodiscard]] bool is_alive() const noexcept;
+  /// The device still answers this guest.
+  [[nodiscard]] bool probe();
   /// Sends a request and waits. Throws Error{timed_out} when `stop` was requested.
   [[nodiscard]] Outcome ask(const guest::Request& request,
                             std::span<const int> fds,
@@ -61,18 +78,31 @@ class GuestProcess {
                                       std::string what,
                                       const AskOptions& options);
   void send(std::string_view text, std::span<const int> fds);
+  /// Throws Error{corrupt} beyond what a guest may have.
+  void note_build(std::uint64_t bytes);
   void grant(std::uint64_t bytes, const AskOptions& options, Fd& memory);
+  /// Takes `memory`, which holds the files.
+  void build(const guest::Build& request,
+             const AskOptions& options,
+             const Deadline& deadline,
+             Fd& memory);
+  [[nodiscard]] task::Failure ran_out(const AskOptions& options, bool is_building);
   void kill() noexcept;
 
   GuestChannels channels_;
   sandbox::Cell cell_;
-  std::function<void()> release_;
+  std::function<void(bool is_broken)> release_;
+  Builder* const builder_;
   CapturedStream standard_output_;
   CapturedStream standard_error_;
   std::optional<sandbox::Report> isolation_;
+  std::optional<guest::Prepared> prepared_;
   std::optional<guest::Ended> ended_;
   bool status_closed_ = false;
   bool killed_ = false;
+  bool is_broken_ = false;
+  std::uint64_t build_bytes_ = 0;
+  std::uint32_t build_messages_ = 0;
 };
 
 }  // namespace drk::worker

@@ -24,9 +24,22 @@ std::string cpu_model() {
   return "unknown";
 }
 
+/// "580.65.06", from a line like "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ...".
+std::string driver_version() {
+  try {
+    std::istringstream words(read_file("/proc/driver/nvidia/version"));
+    for (std::string word; words >> word;) {
+      if (word.find_first_not_of("0123456789.") == std::string::npos && word.size() > 3)
+        return word;
+    }
+  } catch (const Error&) {  // a driver of another kind has no such file
+  }
+  return "unknown";
+}
+
 }  // namespace
 
-task::Machine describe_machine() {
+task::Machine describe_machine(const GpuSlot* gpu) {
   task::Machine machine;
   utsname name = {};
   if (::uname(&name) == 0) {
@@ -35,6 +48,13 @@ task::Machine describe_machine() {
   static const std::string kCpu = cpu_model();  // read once
   machine.cpu = kCpu;
   machine.cores = std::thread::hardware_concurrency();
+  if (gpu != nullptr) {
+    machine.gpu = gpu->device().name;
+    machine.gpu_uuid = gpu->device().uuid;
+    machine.gpu_pci_bus_id = gpu->device().pci_bus_id;
+    static const std::string kDriver = driver_version();  // as long as it is loaded
+    machine.gpu_driver = kDriver;
+  }
   return machine;
 }
 

@@ -28,6 +28,6 @@ struct WritableCopy {
 };
 [[nodiscard]] WritableCopy copy_memory(const Block& block);
 /// Puts the elements of `block` into a copy of another block of the same layout.
-void rewrite(WritableCopy& copy, const Block& block) noexcept;
+void rewrite(WritableCopy& copy, const Block& block);
 
 }  // namespace drk::worker

@@ -4,7 +4,10 @@
 
 #include "drk/base/error.h"
 #include "drk/base/hash.h"
+#include "drk/base/json.h"
 #include "drk/base/random.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -22,6 +25,12 @@ std::uint64_t forward_seed_of(std::uint64_t seed) noexcept {
   return (seed ^ (seed >> 31U)) >> 1U;
 }
 
+/// Cases are run, not timed. (And they may be the candidate's, which must not have compilers.)
+bool is_compiled(const task::Task& task) noexcept {
+  return task.workflow == task::Workflow::kernelbench &&
+         task.reference_backend == task::ReferenceBackend::torch_compile;
+}
+
 std::vector<std::uint64_t> secret_seeds(std::size_t count) {
   std::vector<std::uint64_t> seeds(count);
   for (std::uint64_t& seed : seeds) seed = secure_random(std::uint64_t{1} << 63U);
@@ -30,10 +39,17 @@ std::vector<std::uint64_t> secret_seeds(std::size_t count) {
 
 }  // namespace
 
+void warm_up_before(guest::Call& call, const task::Task& task) noexcept {
+  constexpr double kWarmupS = 0.05;
+  call.warmup_calls = task.num_warmup;
+  call.warmup_s = kWarmupS;
+}
+
 Reference::Reference(std::unique_ptr<GuestProcess> guest,
+                     GpuSlot* gpu,
                      std::uint64_t init_seed,
                      std::vector<std::uint64_t> seeds)
-    : init_seed_(init_seed), seeds_(std::move(seeds)), guest_(std::move(guest)) {}
+    : gpu_(gpu), init_seed_(init_seed), seeds_(std::move(seeds)), guest_(std::move(guest)) {}
 
 GuestProcess::Outcome Reference::ask(const guest::Request& request,
                                      std::span<const int> fds,
@@ -44,6 +60,7 @@ GuestProcess::Outcome Reference::ask(const guest::Request& request,
   options.stage = stage;
   options.limit = std::chrono::duration<double>(limit_s);
   options.stop = stop;
+  if (!usable_) throw Error(ErrorCode::unavailable, "worker: a reference's process is gone");
   const bool was_usable = std::exchange(usable_, false);  // unless this comes back with an answer
   GuestProcess::Outcome outcome = guest_->ask(request, fds, options);
   usable_ = was_usable && std::holds_alternative<GuestProcess::Answer>(outcome);
@@ -54,11 +71,11 @@ std::optional<task::Failure> Reference::load(const task::Task& task, const std::
   const std::lock_guard lock(mutex_);
   const Fd source = make_sealed_memory("reference", std::as_bytes(std::span(task.reference_code)));
   const int fd = source.get();
-  auto outcome = ask(guest::LoadReference{task.entry_point, init_seed_},
-                     {&fd, 1},
-                     task::Stage::load,
-                     task.limits.load_s,
-                     stop);
+  guest::LoadReference request;
+  request.entry_point = task.entry_point;
+  request.init_seed = init_seed_;
+  request.compile = is_compiled(task) && gpu_ != nullptr;
+  auto outcome = ask(request, {&fd, 1}, task::Stage::load, task.limits.load_s, stop);
   if (auto* failure = std::get_if<task::Failure>(&outcome)) return std::move(*failure);
   auto& answer = std::get<GuestProcess::Answer>(outcome);
   auto& loaded = std::get<guest::Loaded>(answer.reply);
@@ -98,6 +115,7 @@ Reference::TrialOutcome Reference::trial(std::uint64_t seed,
   data->seed = seed;
   data->forward_seed = forward_seed_of(seed);
   const auto limit_s = task.limits.correctness_s;
+  const GpuSlot::Running running = gpu_ == nullptr ? GpuSlot::Running() : gpu_->run(stop);
   auto made = ask(guest::MakeInputs{seed}, {}, task::Stage::correctness, limit_s, stop);
   if (auto* failure = std::get_if<task::Failure>(&made)) return std::move(*failure);
   auto& inputs = std::get<GuestProcess::Answer>(made);
@@ -121,6 +139,7 @@ Reference::TrialOutcome Reference::trial(std::uint64_t seed,
     failure.what = "the reference's " + output.bad_leaf->path + " is " + output.bad_leaf->what;
     return failure;
   }
+  peak_bytes_ = std::max(peak_bytes_, output.peak_bytes);
   data->expected = seal_block(std::move(output.output), std::move(answer.memory));
   const std::uint64_t bytes = data->inputs.bundle.block_bytes + data->expected.bundle.block_bytes;
   if (cached_bytes_ + bytes <= kMaxCachedBytes) {
@@ -138,19 +157,63 @@ Reference::TimesOutcome Reference::times_us(const task::Task& task,
   const TrialData& trial_data = *std::get<std::shared_ptr<const TrialData>>(data);
   const std::lock_guard lock(mutex_);
   if (const auto known = times_us_.find(calls); known != times_us_.end()) return known->second;
+  const bool is_compiled_model = is_compiled(task) && gpu_ != nullptr;
+  if (is_compiled_model) {
+    if (auto failure = warm_up(trial_data, task, stop)) return std::move(*failure);
+  }
   guest::Call call;
   call.inputs = trial_data.inputs.bundle;
   call.forward_seed = trial_data.forward_seed;
+  call.compiled = is_compiled_model;
+  call.purpose = guest::CallPurpose::time;
+  if (gpu_ != nullptr) warm_up_before(call, task);
   call.calls = calls;
   call.min_calls = std::min(calls, 3U);
   call.budget_s = task.limits.timing_budget_s;
   call.want_output = false;
+  const GpuSlot::Measuring measuring = gpu_ == nullptr ? GpuSlot::Measuring() : gpu_->measure(stop);
   const WritableCopy copy = copy_memory(trial_data.inputs);
   const int fd = copy.memory.get();
   auto called = ask(call, {&fd, 1}, task::Stage::time, task.limits.time_s, stop);
   if (auto* failure = std::get_if<task::Failure>(&called)) return std::move(*failure);
   auto& answer = std::get<GuestProcess::Answer>(called);
   return times_us_[calls] = std::move(std::get<guest::Called>(answer.reply).call_us);
+}
+
+std::optional<task::Failure> Reference::warm_up(const TrialData& data,
+                                                const task::Task& task,
+                                                const std::stop_token& stop) {
+  guest::Call call;
+  call.inputs = data.inputs.bundle;
+  call.forward_seed = data.forward_seed;
+  call.compiled = true;
+  call.want_output = false;
+  const WritableCopy copy = copy_memory(data.inputs);
+  const int fd = copy.memory.get();
+  auto called = ask(call, {&fd, 1}, task::Stage::time, task.limits.time_s, stop);
+  if (auto* failure = std::get_if<task::Failure>(&called)) return std::move(*failure);
+  return std::nullopt;
+}
+
+std::uint64_t Reference::peak_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return peak_bytes_;
+}
+
+std::string References::key_of(const task::Task& task) {
+  return sha256_hex(fmt::format(
+      "{}\n{}\n{}", task.entry_point, json::name_of(task.reference_backend), task.reference_code));
+}
+
+bool References::is_kept(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.key == key; });
+}
+
+void References::drop_kept() {
+  std::list<Kept> dropped;  // ends outside the lock: that takes a while
+  const std::lock_guard lock(mutex_);
+  dropped.swap(kept_);
 }
 
 References::Outcome References::load_fresh(const task::Task& task,
@@ -160,7 +223,11 @@ References::Outcome References::load_fresh(const task::Task& task,
   sandbox::Limits limits;
   limits.memory_bytes = task.limits.memory_bytes;
   limits.tmp_bytes = task.limits.tmp_bytes;
-  auto reference = std::make_shared<Reference>(pool_.take(limits), init_seed, std::move(seeds));
+  auto reference = std::make_shared<Reference>(
+      gpu_ != nullptr && is_compiled(task) ? pool_.take_with_compilers(limits) : pool_.take(limits),
+      gpu_,
+      init_seed,
+      std::move(seeds));
   if (auto failure = reference->load(task, stop)) return std::move(*failure);
   return reference;
 }
@@ -180,7 +247,7 @@ std::shared_ptr<Reference> References::find_kept(const std::string& key,
 }
 
 References::Outcome References::acquire(const task::Task& task, const std::stop_token& stop) {
-  const std::string key = sha256_hex(task.entry_point + '\0' + task.reference_code);
+  const std::string key = key_of(task);
   std::shared_ptr<Reference> dropped;  // ends outside the lock: that takes a while
   {
     std::unique_lock lock(mutex_);

@@ -27,10 +27,16 @@ struct TrialData {
   Block expected;
 };
 
+/// A GPU that has idled clocks low, and takes tens of milliseconds to come up: timed calls begin
+/// behind as many others as were asked for, and behind enough of them.
+void warm_up_before(guest::Call& call, const task::Task& task) noexcept;
+
 /// A loaded reference. Thread-safe: its guest does one thing at a time.
 class Reference {
  public:
+  /// `gpu` is where the guest runs; null without one. Not owned.
   Reference(std::unique_ptr<GuestProcess> guest,
+            GpuSlot* gpu,
             std::uint64_t init_seed,
             std::vector<std::uint64_t> seeds);
 
@@ -52,10 +58,14 @@ class Reference {
                                    const task::Task& task,
                                    const std::stop_token& stop);
   using TimesOutcome = std::variant<std::vector<double>, task::Failure>;
-  /// Host times of timed calls, in microseconds; from the cache, or measured now.
+  /// Times of timed calls in microseconds, by the device's clock or without one the host's; from
+  /// the cache, or measured now.
   [[nodiscard]] TimesOutcome times_us(const task::Task& task,
                                       std::uint32_t calls,
                                       const std::stop_token& stop);
+  /// The most device memory that its trials have held at once; 0 before the first, or without a
+  /// GPU.
+  [[nodiscard]] std::uint64_t peak_bytes() const;
   /// False when its guest has died.
   [[nodiscard]] bool is_usable() const;
 
@@ -66,6 +76,12 @@ class Reference {
                                           double limit_s,
                                           const std::stop_token& stop);
 
+  /// Lets torch.compile do its work, which takes seconds, outside any measurement.
+  [[nodiscard]] std::optional<task::Failure> warm_up(const TrialData& data,
+                                                     const task::Task& task,
+                                                     const std::stop_token& stop);
+
+  GpuSlot* const gpu_;
   const std::uint64_t init_seed_;
   const std::vector<std::uint64_t> seeds_;
   // Constant once load() has returned:
@@ -78,13 +94,22 @@ class Reference {
   std::uint32_t uses_ = 0;
   std::map<std::uint64_t, std::shared_ptr<const TrialData>> trials_;
   std::uint64_t cached_bytes_ = 0;
+  std::uint64_t peak_bytes_ = 0;
   std::map<std::uint32_t, std::vector<double>> times_us_;  ///< By number of calls asked for.
 };
 
 /// The references in use and the last few used, by content. Thread-safe.
 class References {
  public:
-  References(const Options& options, GuestPool& pool) : options_(options), pool_(pool) {}
+  References(const Options& options, GuestPool& pool, GpuSlot* gpu)
+      : options_(options), pool_(pool), gpu_(gpu) {}
+
+  /// Of a task's reference: the same for all candidates that are held against it.
+  [[nodiscard]] static std::string key_of(const task::Task& task);
+  /// It would not have to be loaded.
+  [[nodiscard]] bool is_kept(const std::string& key);
+  /// Ends those that nobody uses, so that their memory is free.
+  void drop_kept();
 
   using Outcome = std::variant<std::shared_ptr<Reference>, task::Failure>;
   /// The loaded reference of a task: a kept one, or loaded now. Of several callers with the same
@@ -103,6 +128,7 @@ class References {
 
   const Options& options_;
   GuestPool& pool_;
+  GpuSlot* const gpu_;
   std::mutex mutex_;  ///< Guards all below.
   std::condition_variable_any loaded_;
   std::set<std::string> loading_;  ///< Keys that somebody is loading now.

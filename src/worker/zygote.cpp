@@ -7,6 +7,8 @@
 #include "drk/base/json.h"
 #include "drk/version.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdlib>
 #include <poll.h>
@@ -20,8 +22,8 @@ namespace {
 constexpr std::chrono::seconds kStartLimit(120);
 constexpr std::chrono::seconds kReplyLimit(20);
 
-/// Nothing of the user's environment reaches Python, except what older processors need.
-std::vector<std::string> environment() {
+/// Nothing of the user's environment reaches Python.
+std::vector<std::string> environment(const gpu::Device* device) {
   std::vector<std::string> variables = {
       "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
       "LANG=C.UTF-8",
@@ -31,8 +33,6 @@ std::vector<std::string> environment() {
       "TMPDIR=/tmp",
       "PYTHONUNBUFFERED=1",
       "PYTHONDONTWRITEBYTECODE=1",
-      "CUDA_VISIBLE_DEVICES=",
-      "TRITON_INTERPRET=1",
       "TRITON_CACHE_DIR=/tmp/triton",
       "TORCHINDUCTOR_CACHE_DIR=/tmp/inductor",
       // A pool of threads that exists at the fork is dead in the child.
@@ -41,7 +41,28 @@ std::vector<std::string> environment() {
       "MKL_NUM_THREADS=1",
       std::string("DRK_VERSION=") + kVersion,
   };
+  if (device == nullptr) {
+    variables.insert(variables.end(), {"CUDA_VISIBLE_DEVICES=", "TRITON_INTERPRET=1"});
+    return variables;
+  }
+  variables.push_back("CUDA_VISIBLE_DEVICES=" + device->uuid);
+  variables.push_back(
+      fmt::format("DRK_CUDA_ARCH={}.{}", device->compute_major, device->compute_minor));
+  variables.emplace_back("CUDA_CACHE_PATH=/tmp/cuda");
+  variables.emplace_back("TORCHINDUCTOR_COMPILE_THREADS=1");  // its pool would have to be forked
   return variables;
+}
+
+/// What a process must open to use this device and no other.
+std::vector<std::string> device_files(const gpu::Device& device) {
+  std::vector<std::string> files;
+  for (const std::string& file : {std::string("/dev/nvidiactl"),
+                                  std::string("/dev/nvidia-uvm"),
+                                  std::string("/dev/nvidia-uvm-tools"),
+                                  fmt::format("/dev/nvidia{}", device.minor)}) {
+    if (::access(file.c_str(), F_OK) == 0) files.push_back(file);
+  }
+  return files;
 }
 
 bool readable_within(int fd, std::chrono::milliseconds limit) {
@@ -56,7 +77,10 @@ bool readable_within(int fd, std::chrono::milliseconds limit) {
 
 }  // namespace
 
-Zygote::Zygote(const std::string& python, const std::string& guest_dir) {
+Zygote::Zygote(const std::string& python,
+               const std::string& guest_dir,
+               const gpu::Device* device,
+               const std::string& cuda_home) {
   const std::int64_t begin_ns = now_ns();
   log_ = Fd(::memfd_create("zygote-stderr", MFD_CLOEXEC));
   auto [ours, theirs] = make_socket_pair();
@@ -64,7 +88,8 @@ Zygote::Zygote(const std::string& python, const std::string& guest_dir) {
   ProgramOptions program;
   program.arguments = {
       python, "-I", guest_dir + "/host.py", "3", guest_dir + "/_drk_guest.abi3.so"};
-  program.environment = environment();
+  program.environment = environment(device);
+  if (!cuda_home.empty()) program.environment.push_back("DRK_CUDA_HOME=" + cuda_home);
   program.stdout_fd = log_.get();
   program.stderr_fd = log_.get();
   program.extra_fd = theirs.get();
@@ -79,8 +104,9 @@ Zygote::Zygote(const std::string& python, const std::string& guest_dir) {
                 "worker: " + python + " could not start as a zygote: " + printed());
   }
   hello_ = json::from_json<guest::Hello>(json::parse(message->text), "hello");
-  const guest::ZygoteRequest configure =
-      guest::Configure{sandbox::make_plan(std::move(hello_.readable))};
+  const guest::ZygoteRequest configure = guest::Configure{
+      sandbox::make_plan(std::move(hello_.readable),
+                         device == nullptr ? std::vector<std::string>{} : device_files(*device))};
   (void)exchange(json::dump(json::to_json(configure)), {});
   start_s_ = static_cast<double>(now_ns() - begin_ns) * 1e-9;
 }

@@ -4,6 +4,7 @@
 
 #include "drk/base/fd.h"
 #include "drk/base/subprocess.h"
+#include "drk/gpu.h"
 #include "drk/guest.h"
 
 #include <mutex>
@@ -22,8 +23,13 @@ struct GuestChannels {
 class Zygote {
  public:
   /// Starts it and waits until it is ready (seconds: it imports torch).
+  /// Its guests see `device` alone, as number 0; null: none, and Triton is interpreted.
+  /// `cuda_home` is the toolkit; empty: the first that is found.
   /// Throws Error{unavailable} with what it printed when it does not come up.
-  Zygote(const std::string& python, const std::string& guest_dir);
+  Zygote(const std::string& python,
+         const std::string& guest_dir,
+         const gpu::Device* device,
+         const std::string& cuda_home);
 
   [[nodiscard]] const guest::Hello& hello() const noexcept { return hello_; }
   [[nodiscard]] double start_s() const noexcept { return start_s_; }

@@ -122,6 +122,50 @@ TEST(Decide, DividesMediansOnAGpu) {
   EXPECT_FALSE(std::get<task::Accepted>(decide(seen, Task{}).outcome).speedup.has_value());
 }
 
+task::Profile profile_of(double own_us, double torch_us) {
+  task::KernelRecord own;
+  own.name = "add_kernel";
+  own.origin = task::KernelOrigin::candidate_triton;
+  own.count = 5;
+  own.total_us = own_us;
+  task::KernelRecord other = own;
+  other.origin = task::KernelOrigin::torch;
+  other.total_us = torch_us;
+  task::Profile profile;
+  profile.calls = 5;
+  profile.kernels = {own, other};
+  return profile;
+}
+
+TEST(Decide, CoverageIsTheOwnKernelsShareOfTheTime) {
+  Observations seen = honest();
+  seen.mode = Mode::gpu;
+  seen.profile = profile_of(30, 10);
+  const Verdict verdict = decide(seen, Task{});
+  EXPECT_EQ(std::get<task::Accepted>(verdict.outcome).coverage, 0.75);
+}
+
+TEST(Decide, CoverageIsUnknownWhereRecordsAreMissing) {
+  Observations seen = honest();
+  seen.mode = Mode::gpu;
+  seen.profile = profile_of(30, 10);
+  seen.profile->problem = "3 records were dropped";
+  EXPECT_FALSE(std::get<task::Accepted>(decide(seen, Task{}).outcome).coverage.has_value());
+  seen.profile = task::Profile{};
+  EXPECT_FALSE(std::get<task::Accepted>(decide(seen, Task{}).outcome).coverage.has_value());
+}
+
+TEST(Decide, TakesLaunchesThatWereNotWatchedForNoEvidence) {
+  Observations seen = honest();
+  seen.mode = Mode::gpu;
+  for (Trial& trial : seen.trials) trial.kernels.clear();
+  seen.contribution.reset();
+  EXPECT_EQ(decide_text(seen, Ownership::mixed),
+            "rejected[no_candidate_kernel]/none: no_candidate_kernel torch_fallback");
+  seen.launch_problem = "no CUPTI";
+  EXPECT_EQ(decide_text(seen, Ownership::mixed), "accepted/none:");
+}
+
 TEST(Decide, HasNoTimesWhereNoneWereAskedFor) {
   Observations seen = honest();
   seen.candidate_us.clear();
@@ -145,6 +189,7 @@ TEST(Decide, KnowsEveryFailureOfACandidate) {
       {FailureKind::call_error, "runtime_failed/candidate: crash"},
       {FailureKind::needs_gpu, "undecided/infra:"},
       {FailureKind::out_of_memory, "resource_exhausted/candidate:"},
+      {FailureKind::cuda_error, "crashed/candidate: crash"},
       {FailureKind::died, "crashed/candidate: crash"},
       {FailureKind::timed_out, "timed_out/candidate: timeout"},
       {FailureKind::output_flood, "resource_exhausted/candidate:"},

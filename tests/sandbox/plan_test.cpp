@@ -69,9 +69,10 @@ std::string refusal_of(const Entered& entered, const std::function<long()>& atte
   return error == 0 ? "" : name + " " + std::to_string(error);
 }
 
-TEST(Plan, CompilesBothFilters) {
+TEST(Plan, CompilesAllFilters) {
   const Plan plan = make_plan({"/usr"});
   EXPECT_GT(plan.filter.size(), 20U);
+  EXPECT_GT(plan.tool_filter.size(), 20U);
   EXPECT_GT(plan.late_filter.size(), 5U);
   EXPECT_LT(plan.filter.size(), 4096U) << "the kernel's limit";
 }
@@ -129,6 +130,28 @@ TEST(Cell, RefusesTellingCallsAndNamesThem) {
               return ok ? 0 : 1;
             }),
             0);
+}
+
+TEST(Cell, AToolboxExecutesAndIsRefusedTheRest) {
+  Cell cell;
+  cell.may_execute = true;
+  const auto body = [](const Entered& entered) {
+    if (!entered.refusals) return 0;
+    const auto attempt = [&](const std::function<long()>& call) {
+      return refusal_of(entered, call);
+    };
+    if (!attempt([] { return ::execl("/bin/true", "true", nullptr); }).empty()) return 1;
+    if (attempt([] { return ::socket(AF_INET, SOCK_STREAM, 0); }) != "socket(AF_INET) 1") return 2;
+    if (attempt([] { return ::unshare(CLONE_NEWUSER); }) != "unshare 1") return 3;
+    // What it executes is under the same filter.
+    const std::string script = "import socket; socket.socket()";
+    return attempt([&] {
+             return ::execl("/usr/bin/python3", "python3", "-c", script.c_str(), nullptr);
+           }) == "socket(AF_INET) 1"
+               ? 0
+               : 4;
+  };
+  EXPECT_EQ(run_in_cell(body, cell), 0);
 }
 
 TEST(Cell, LateFilterRefusesForkAndNewCode) {

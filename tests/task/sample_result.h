@@ -16,6 +16,7 @@ inline Failure sample_failure() {
       "ValueError", "bad width", {{"candidate.py", 12, "forward"}}, 12U, "    raise ValueError"};
   failure.death = Death{-3, 11, "killed by SIGSEGV (segmentation fault)"};
   failure.limit_s = 0.1;
+  failure.cuda = "CUDA_ERROR_ILLEGAL_ADDRESS";
   return failure;
 }
 
@@ -54,6 +55,26 @@ inline Observations sample_observations() {
   seen.contribution = Contribution{5, 6, true, "zeros", true};
   seen.candidate_us = {1.5, 2.25};
   seen.reference_us = {3.125};
+  KernelRecord kernel = {"relu_kernel",
+                         KernelOrigin::candidate_triton,
+                         {4096, 1, 1},
+                         {128, 1, 1},
+                         24,
+                         16,
+                         1024,
+                         5,
+                         72.5};
+  KernelRecord fill = {"vectorized_elementwise_kernel<4>",
+                       KernelOrigin::torch,
+                       {8, 2, 1},
+                       {256, 1, 1},
+                       18,
+                       0,
+                       0,
+                       10,
+                       27.5};
+  seen.profile = Profile{5, {kernel, fill}, 15, 15, 0, 3.5, ""};
+  seen.launch_problem = "none";
   seen.process = ProcessReport{2, std::uint64_t{1} << 40, 0.75, {{"socket(AF_INET)", 3}}};
   return seen;
 }
@@ -82,7 +103,8 @@ inline Manifest sample_manifest() {
   manifest.trial_seeds = {2, 18446744073709551615U};
   manifest.contribution_seed = 3;
   manifest.versions = {"0.1.0", "3.12.1", "2.11.0", "3.6.0", "2.4.0"};
-  manifest.machine = {"Linux 6.1.0 x86_64", "Some CPU", 16};
+  manifest.machine = {
+      "Linux 6.1.0 x86_64", "Some CPU", 16, "NVIDIA H200", "GPU-1", "0:1B", "580.1"};
   manifest.outcome = "wrong_output";
   return manifest;
 }

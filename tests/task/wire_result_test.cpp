@@ -110,6 +110,43 @@ TEST(WireResult, GivesTimesInMillisecondsAndTheirRatio) {
   EXPECT_EQ(stats.at("num_trials").to_number<int>(), 7);
 }
 
+TEST(WireResult, FillsTheOldProfilingFieldsFromRecords) {
+  const json::Object body = wire_result(full_result(Accepted{}));
+  const json::Object& metadata = body.at("metadata").as_object();
+  EXPECT_TRUE(metadata.at("triton_profiler_used").as_bool());
+  EXPECT_EQ(metadata.at("gpu_name").as_string(), "NVIDIA H200");
+  EXPECT_EQ(metadata.at("hardware").as_string(), "NVIDIA H200");
+  EXPECT_EQ(json::dump(metadata.at("triton_profiler_matches")), R"(["relu_kernel"])");
+  EXPECT_EQ(metadata.at("num_custom_kernels").to_number<int>(), 5);
+  EXPECT_EQ(metadata.at("num_total_kernels").to_number<int>(), 15);
+  EXPECT_EQ(metadata.at("triton_kernel_coverage").as_string(), "33.33%");
+  EXPECT_EQ(metadata.at("custom_kernel_cuda_time_in_profiling_us").as_double(), 72.5);
+  EXPECT_EQ(metadata.at("total_kernel_run_time_in_profiling_us").as_double(), 100);
+  EXPECT_EQ(metadata.at("custom_kernel_cuda_time_coverage").as_string(), "72.50%");
+  const json::Object& profiling = metadata.at("profiling").as_object();
+  EXPECT_EQ(profiling.at("kernel_count").to_number<int>(), 2);
+  EXPECT_EQ(profiling.at("total_cuda_time_us").as_double(), 100);
+  const json::Object& row = profiling.at("kernels").at(0).as_object();
+  EXPECT_EQ(row.at("name").as_string(), "relu_kernel");
+  EXPECT_EQ(row.at("cuda_time_us").as_double(), 72.5);
+  EXPECT_EQ(row.at("count").to_number<int>(), 5);
+}
+
+TEST(WireResult, HasNoCoverageWhereRecordsAreMissing) {
+  Result result = full_result(Accepted{});
+  result.observations.profile->problem = "2 records were dropped";
+  const json::Object body = wire_result(result);
+  const json::Object& metadata = body.at("metadata").as_object();
+  EXPECT_EQ(metadata.at("profiling_problem").as_string(), "2 records were dropped");
+  for (const char* key : {"num_custom_kernels",
+                          "num_total_kernels",
+                          "triton_kernel_coverage",
+                          "custom_kernel_cuda_time_coverage",
+                          "profiling"}) {
+    EXPECT_FALSE(metadata.contains(key)) << key;
+  }
+}
+
 TEST(WireResult, ClaimsNoSpeedThatWasNotMeasured) {
   Result interpreted = full_result(Accepted{sample_timing(), sample_timing(), 9.0, 0.5});
   interpreted.mode = Mode::interpreter;
@@ -127,6 +164,7 @@ TEST(WireResult, ClaimsNoSpeedThatWasNotMeasured) {
 TEST(WireResult, LeavesDecoysOpenWithoutAGpu) {
   Result result = full_result(Accepted{});
   result.mode = Mode::interpreter;
+  result.observations.profile.reset();
   EXPECT_TRUE(wire_result(result).at("decoy_kernel").is_null());
   result.verdict.outcome = WrongOutput{sample_mismatch(), 0, 5};
   result.verdict.findings = {{Reason::wrong_output, Severity::reject, ""},

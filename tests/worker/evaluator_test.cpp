@@ -256,7 +256,7 @@ Traces traces() {
 TEST_F(EvaluatorTest, FiveHundredGuestsLeaveNothingBehind) {
   Options few = options();
   few.warm_guests = 0;
-  GuestPool pool(few);
+  GuestPool pool(few, nullptr);
   (void)pool.zygote();
   const Traces before = traces();
   for (int i = 0; i < 500; ++i) {

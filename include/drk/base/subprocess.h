@@ -37,6 +37,8 @@ class ChildProcess {
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   /// The wait status if the child ends within `limit`, reaping it.
   [[nodiscard]] std::optional<int> wait_for(std::chrono::milliseconds limit) noexcept;
+  /// The wait status; blocks until the child ends. 0 when there is none.
+  [[nodiscard]] int wait() noexcept;
   void kill_and_reap() noexcept;
 
  private:

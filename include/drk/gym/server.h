@@ -18,14 +18,6 @@
 
 namespace drk::gym {
 
-/// A GPU of this machine, for what is told of it.
-struct Gpu {
-  std::string name;
-  std::string uuid;
-  std::uint64_t memory_bytes = 0;
-};
-BOOST_DESCRIBE_STRUCT(Gpu, (), (name, uuid, memory_bytes))
-
 struct ServerOptions {
   http::ServerOptions http;
   worker::Options worker;
@@ -35,8 +27,7 @@ struct ServerOptions {
   std::uint32_t max_attempts = SqliteOptions().max_attempts;
   std::chrono::milliseconds abandon_after{120'000};
   std::map<std::string, std::string> tokens;  ///< Name by token; empty: nobody needs one.
-  std::vector<Gpu> gpus;
-  std::string log_file;  ///< Empty: standard error.
+  std::string log_file;                       ///< Empty: standard error.
   bool log_debug = false;
   std::string generation;  ///< Results of other generations are not reused.
 };

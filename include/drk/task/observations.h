@@ -43,6 +43,7 @@ enum class FailureKind : std::uint8_t {
   call_error,     ///< forward raised.
   needs_gpu,      ///< The interpreter cannot run this; a GPU could.
   out_of_memory,
+  cuda_error,      ///< A kernel failed on the device: see `cuda`.
   died,            ///< The process ended: see `death`.
   timed_out,       ///< It was stopped at its limit: see `limit_s`.
   output_flood,    ///< It printed more than may be printed.
@@ -59,6 +60,7 @@ BOOST_DESCRIBE_ENUM(FailureKind,
                     call_error,
                     needs_gpu,
                     out_of_memory,
+                    cuda_error,
                     died,
                     timed_out,
                     output_flood,
@@ -79,13 +81,15 @@ struct Failure {
   std::optional<PythonError> error;
   std::optional<Death> death;
   std::optional<double> limit_s;
+  std::string cuda;  ///< The driver's name of a cuda_error: "CUDA_ERROR_ILLEGAL_ADDRESS".
 };
-BOOST_DESCRIBE_STRUCT(Failure, (), (stage, kind, what, error, death, limit_s))
+BOOST_DESCRIBE_STRUCT(Failure, (), (stage, kind, what, error, death, limit_s, cuda))
 
 enum class MismatchKind : std::uint8_t {
   structure,  ///< A list where a tuple, a tensor where a number, other keys, other length ...
   shape,
   dtype,
+  device,       ///< On the CPU where the reference's is on the GPU, or the other way round.
   subclass,     ///< A Tensor subclass: what it holds is decided later, by itself.
   unsupported,  ///< An output that cannot be read (sparse, quantized, any other object).
   oversize,     ///< Far more elements than the reference's output.
@@ -93,8 +97,17 @@ enum class MismatchKind : std::uint8_t {
   infinity,     ///< The same for infinities, and for their signs.
   value,
 };
-BOOST_DESCRIBE_ENUM(
-    MismatchKind, structure, shape, dtype, subclass, unsupported, oversize, nan, infinity, value)
+BOOST_DESCRIBE_ENUM(MismatchKind,
+                    structure,
+                    shape,
+                    dtype,
+                    device,
+                    subclass,
+                    unsupported,
+                    oversize,
+                    nan,
+                    infinity,
+                    value)
 
 struct Mismatch {
   MismatchKind kind = MismatchKind::value;
@@ -127,6 +140,77 @@ struct KernelLaunches {
   std::uint64_t count = 0;
 };
 BOOST_DESCRIBE_STRUCT(KernelLaunches, (), (name, file, line, own, count))
+
+/// Whose code a kernel is, by where its image came from; its name is never asked.
+enum class KernelOrigin : std::uint8_t {
+  candidate_triton,  ///< Compiled by Triton in this process.
+  candidate_cuda,    ///< Any other image that came with the candidate: load_inline, NVRTC, a file.
+  torch,             ///< torch's own kernels, those it compiles at run time included.
+  library,           ///< cuBLAS, cuDNN, cuFFT and others of the installation.
+  torch_compile,
+  unknown,
+};
+BOOST_DESCRIBE_ENUM(
+    KernelOrigin, candidate_triton, candidate_cuda, torch, library, torch_compile, unknown)
+
+[[nodiscard]] constexpr bool is_own(KernelOrigin origin) noexcept {
+  return origin == KernelOrigin::candidate_triton || origin == KernelOrigin::candidate_cuda;
+}
+
+struct Extent {
+  std::uint32_t x = 1, y = 1, z = 1;
+
+  friend auto operator<=>(const Extent&, const Extent&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Extent, (), (x, y, z))
+
+/// One kernel of a profiled call, launches of one shape together.
+struct KernelRecord {
+  std::string name;
+  KernelOrigin origin = KernelOrigin::unknown;
+  Extent grid;                  ///< In blocks.
+  Extent block;                 ///< In threads.
+  std::uint32_t registers = 0;  ///< Of one thread.
+  std::uint64_t static_shared_bytes = 0;
+  std::uint64_t dynamic_shared_bytes = 0;
+  std::uint64_t count = 0;
+  double total_us = 0;  ///< On the device, over all `count` launches.
+};
+BOOST_DESCRIBE_STRUCT(KernelRecord,
+                      (),
+                      (name,
+                       origin,
+                       grid,
+                       block,
+                       registers,
+                       static_shared_bytes,
+                       dynamic_shared_bytes,
+                       count,
+                       total_us))
+
+/// What CUPTI recorded while the candidate was called a few times more, after it was timed.
+struct Profile {
+  std::uint32_t calls = 0;
+  std::vector<KernelRecord> kernels;  ///< The longest first; at most 128.
+  std::uint64_t launches = 0;         ///< By the callbacks: what must have a record.
+  std::uint64_t records = 0;
+  std::uint64_t dropped_records = 0;
+  double memory_us = 0;  ///< Copies and fills on the device.
+  std::string problem;   ///< Not empty: the records are not complete, and nothing follows.
+};
+BOOST_DESCRIBE_STRUCT(Profile,
+                      (),
+                      (calls, kernels, launches, records, dropped_records, memory_us, problem))
+
+/// Own kernels and all kernels, over all profiled calls.
+struct KernelShare {
+  std::uint64_t own_count = 0;
+  std::uint64_t all_count = 0;
+  double own_us = 0;
+  double all_us = 0;
+};
+/// Empty where records are missing: what was not seen is unknown.
+[[nodiscard]] std::optional<KernelShare> share_of(const Profile& profile);
 
 struct Trial {
   std::uint64_t seed = 0;                ///< kernel_simple: the case's position, from 0.
@@ -180,6 +264,9 @@ struct Observations {
   std::optional<Contribution> contribution;
   std::vector<double> candidate_us;  ///< Timed calls, in order.
   std::vector<double> reference_us;
+  std::optional<Profile> profile;  ///< Only from a GPU.
+  /// Not empty: launches could not be watched, and what was not seen is unknown.
+  std::string launch_problem;
   std::optional<ProcessReport> process;
 };
 BOOST_DESCRIBE_STRUCT(Invalidity, (), (in_candidate, what))
@@ -194,6 +281,8 @@ BOOST_DESCRIBE_STRUCT(Observations,
                        contribution,
                        candidate_us,
                        reference_us,
+                       profile,
+                       launch_problem,
                        process))
 
 }  // namespace drk::task

@@ -46,8 +46,12 @@ struct Machine {
   std::string kernel;  ///< "Linux 6.1.0 x86_64"
   std::string cpu;
   std::uint32_t cores = 0;
+  std::string gpu;  ///< "NVIDIA H200"; this and what follows is empty without one.
+  std::string gpu_uuid;
+  std::string gpu_pci_bus_id;
+  std::string gpu_driver;
 };
-BOOST_DESCRIBE_STRUCT(Machine, (), (kernel, cpu, cores))
+BOOST_DESCRIBE_STRUCT(Machine, (), (kernel, cpu, cores, gpu, gpu_uuid, gpu_pci_bus_id, gpu_driver))
 
 /// All that is needed to do the same evaluation again.
 struct Manifest : TaskOptions {

@@ -40,13 +40,14 @@ def _import_all() -> dict[str, str]:
     }
 
 
-def _readable_paths(core_path: str) -> list[str]:
-    """What a guest must see of the file tree: the system's libraries and this Python."""
+def _readable_paths(core_path: str, cuda_home: str) -> list[str]:
+    """What a guest must see of the file tree: the system's libraries, this Python, the toolkit."""
     paths = {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32"}
     paths |= {"/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/sys/devices/system/cpu"}
     paths |= {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(core_path)}
     paths |= {path for path in sys.path if os.path.isdir(path)}
     paths |= {os.path.dirname(os.path.realpath(sys.executable))}
+    paths |= {cuda_home, os.path.realpath(cuda_home)} if cuda_home else set()
     paths = {path for path in paths if os.path.lexists(path)}
     # A folder brings what is below it along.
     return sorted(p for p in paths if not any(p.startswith(q + "/") for q in paths))
@@ -59,10 +60,9 @@ def _system_paths() -> list[str]:
     return sorted(found)
 
 
-def _load_core(path: str):
-    """Loads the core without a trace in sys.modules."""
-    loader = importlib.machinery.ExtensionFileLoader("_drk_guest", path)
-    spec = importlib.util.spec_from_file_location("_drk_guest", path, loader=loader)
+def _load(loader):
+    """Loads a module of ours without a trace in sys.modules."""
+    spec = importlib.util.spec_from_loader(loader.name, loader)
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
     return module
@@ -72,10 +72,15 @@ def _main() -> None:
     started = time.monotonic()
     socket_fd, core_path = int(sys.argv[1]), os.path.abspath(sys.argv[2])
     versions = _import_all()
-    core = _load_core(core_path)
+    core = _load(importlib.machinery.ExtensionFileLoader("_drk_guest", core_path))
+    toolchain_path = os.path.join(os.path.dirname(core_path), "toolchain.py")
+    toolchain = _load(importlib.machinery.SourceFileLoader("toolchain", toolchain_path))
+    toolchain.install(core.build)
+    tools = toolchain.find_tools()
     hello = {
         "versions": versions,
-        "readable": _readable_paths(core_path),
+        "readable": _readable_paths(core_path, tools["cuda_home"]),
+        "toolchain": tools,
         "import_s": time.monotonic() - started,
     }
     core.prepare(socket_fd, json.dumps(hello), _system_paths())

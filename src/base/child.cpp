@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a function in a child of its own.
-#include "doctor/child.h"
+// Functions of ours in a child process.
+#include "drk/base/child.h"
 
 #include "drk/base/clock.h"
 #include "drk/base/error.h"
@@ -11,12 +11,15 @@
 #include <array>
 #include <cerrno>
 #include <exception>
+#include <optional>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace drk::doctor {
+namespace drk {
 
 namespace {
 
@@ -56,6 +59,35 @@ int reap(pid_t child) noexcept {
   return status;
 }
 
+/// The child's side of ForkedChild: a border, and never returns into the copy of our stack.
+[[noreturn]] void live(const std::function<void(int)>& body, int socket) noexcept {
+  constexpr int kSocket = STDERR_FILENO + 1;
+  ::setsid();  // Ctrl-C in our terminal is meant for us alone
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_IGN);
+  ::dup2(socket, kSocket);
+  // A child that holds a listening socket of ours keeps its port when we are gone.
+  ::close_range(kSocket + 1, ~0U, 0);
+  int status = 0;
+  try {
+    body(kSocket);
+  } catch (const std::exception&) {
+    status = 1;
+  }
+  ::_exit(status);
+}
+
+/// The wait status of a child that ends within `limit`.
+std::optional<int> reap_within(pid_t child, std::chrono::milliseconds limit) noexcept {
+  const Fd handle(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  pollfd ended = {handle.get(), POLLIN, 0};
+  const Deadline deadline(limit);
+  while (::poll(&ended, 1, static_cast<int>(deadline.left().count())) < 0 && errno == EINTR) {
+  }
+  int status = 0;
+  if (::waitpid(child, &status, WNOHANG) != child) return std::nullopt;
+  return status;
+}
+
 }  // namespace
 
 std::string run_in_child(const std::function<std::string()>& body,
@@ -81,4 +113,40 @@ std::string run_in_child(const std::function<std::string()>& body,
   return text;
 }
 
-}  // namespace drk::doctor
+ForkedChild::ForkedChild(const std::function<void(int socket)>& body) {
+  auto [ours, theirs] = make_socket_pair();
+  pid_ = ::fork();
+  if (pid_ < 0) throw_errno("fork");
+  if (pid_ == 0) live(body, theirs.get());
+  socket_ = std::move(ours);
+}
+
+ForkedChild::~ForkedChild() {
+  hang_up();
+  if (pid_ >= 0) reap(std::chrono::milliseconds(0));
+}
+
+void ForkedChild::hang_up() const noexcept {
+  ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
+std::optional<int> ForkedChild::reap(std::chrono::milliseconds grace) noexcept {
+  constexpr std::chrono::seconds kPatience{2};
+  std::optional<int> status = reap_within(pid_, grace);
+  if (!status) {
+    ::kill(pid_, SIGKILL);
+    status = reap_within(pid_, kPatience);
+  }
+  pid_ = -1;
+  return status;
+}
+
+std::string ForkedChild::end(std::chrono::milliseconds grace) {
+  DRK_CHECK(pid_ >= 0);
+  const std::optional<int> status = reap(grace);
+  if (!status) return "hangs and cannot be killed";
+  if (WIFSIGNALED(*status)) return fmt::format("ended by signal {}", WTERMSIG(*status));
+  return fmt::format("ended with status {}", WEXITSTATUS(*status));
+}
+
+}  // namespace drk

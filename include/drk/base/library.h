@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-namespace drk::doctor {
+namespace drk {
 
 class Library {
  public:
@@ -33,4 +33,4 @@ class Library {
   std::string problem_;
 };
 
-}  // namespace drk::doctor
+}  // namespace drk

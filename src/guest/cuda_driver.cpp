@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening libcuda and calling it.
+#include "guest/cuda_driver.h"
+
+#include "drk/base/error.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <dlfcn.h>
+
+namespace drk::guest {
+
+namespace {
+
+constexpr int kAttributeL2Bytes = 38;  // CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
+constexpr int kDevice = 0;             // the only one that a guest sees
+
+template <class Function>
+void resolve(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(::dlsym(library, name));
+  if (function != nullptr) return;
+  throw Error(ErrorCode::unavailable, std::string("guest: the CUDA driver has no ") + name);
+}
+
+}  // namespace
+
+CudaFailed::CudaFailed(const char* function, int status_code, std::string status_name)
+    : std::runtime_error(fmt::format("{}: {}", function, status_name)),
+      status(status_code),
+      name(std::move(status_name)) {}
+
+CudaDriver::CudaDriver() {
+  void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);  // never closed: torch uses it
+  if (library == nullptr) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc keeps one text for each thread
+    throw Error(ErrorCode::unavailable, std::string("guest: no CUDA driver: ") + ::dlerror());
+  }
+  resolve(library, "cuCtxSynchronize", synchronize_);
+  resolve(library, "cuMemcpyHtoD_v2", memcpy_to_device_);
+  resolve(library, "cuMemcpyDtoH_v2", memcpy_to_host_);
+  resolve(library, "cuMemsetD8_v2", memset_);
+  resolve(library, "cuMemsetD8Async", memset_async_);
+  resolve(library, "cuMemGetInfo_v2", memory_info_);
+  resolve(library, "cuDeviceGetAttribute", device_attribute_);
+  resolve(library, "cuDeviceGetName", device_name_);
+  resolve(library, "cuGetErrorName", error_name_);
+  resolve(library, "cuEventCreate", event_create_);
+  resolve(library, "cuEventRecord", event_record_);
+  resolve(library, "cuEventElapsedTime", event_elapsed_);
+}
+
+template <class... Parameters, class... Arguments>
+void CudaDriver::call(const char* name,
+                      int (*function)(Parameters...),
+                      Arguments... arguments) const {
+  if (const int status = function(arguments...); status != 0) {
+    throw CudaFailed(name, status, name_of(status));
+  }
+}
+
+std::string CudaDriver::name_of(int status) const {
+  const char* name = nullptr;
+  if (error_name_(status, &name) != 0 || name == nullptr) return fmt::format("error {}", status);
+  return name;
+}
+
+int CudaDriver::synchronize() const noexcept {
+  return synchronize_();
+}
+
+void CudaDriver::check_synchronize() const {
+  call("cuCtxSynchronize", synchronize_);
+}
+
+void CudaDriver::copy_to_device(Address to, const std::byte* from, std::size_t bytes) const {
+  if (bytes > 0) call("cuMemcpyHtoD", memcpy_to_device_, to, from, bytes);
+}
+
+void CudaDriver::copy_to_host(std::byte* to, Address from, std::size_t bytes) const {
+  if (bytes > 0) call("cuMemcpyDtoH", memcpy_to_host_, to, from, bytes);
+}
+
+void CudaDriver::fill(Address at, unsigned char byte, std::size_t bytes) const {
+  if (bytes > 0) call("cuMemsetD8", memset_, at, byte, bytes);
+}
+
+void CudaDriver::fill_later(Address at, unsigned char byte, std::size_t bytes) const {
+  if (bytes > 0) call("cuMemsetD8Async", memset_async_, at, byte, bytes, nullptr);
+}
+
+CudaDriver::Memory CudaDriver::memory() const {
+  Memory memory;
+  call("cuMemGetInfo", memory_info_, &memory.free_bytes, &memory.total_bytes);
+  return memory;
+}
+
+std::uint64_t CudaDriver::l2_bytes() const {
+  int bytes = 0;
+  call("cuDeviceGetAttribute", device_attribute_, &bytes, kAttributeL2Bytes, kDevice);
+  return static_cast<std::uint64_t>(bytes);
+}
+
+std::string CudaDriver::device_name() const {
+  std::array<char, 128> name = {};
+  call("cuDeviceGetName", device_name_, name.data(), static_cast<int>(name.size()), kDevice);
+  return name.data();
+}
+
+CudaDriver::Event CudaDriver::make_event() const {
+  Event event = nullptr;
+  call("cuEventCreate", event_create_, &event, 0U);
+  return event;
+}
+
+void CudaDriver::record(Event event) const {
+  call("cuEventRecord", event_record_, event, nullptr);
+}
+
+double CudaDriver::elapsed_us(Event from, Event to) const {
+  float milliseconds = 0;
+  call("cuEventElapsedTime", event_elapsed_, &milliseconds, from, to);
+  return static_cast<double>(milliseconds) * 1e3;
+}
+
+}  // namespace drk::guest
