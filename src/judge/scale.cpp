@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kLargest = std::numeric_limits<double>::max();
 
-/// Calls `visit(parts)` for every finite element, in order.
+/// Calls `visit(parts)` for every finite element, in order, as long as it returns true.
 template <std::size_t Parts, class Visit>
 void for_each_finite(const TensorView& view, const Visit& visit) {
   ElementReader reader(view);
@@ -27,7 +27,7 @@ void for_each_finite(const TensorView& view, const Visit& visit) {
       const double* parts = numbers.data() + i * Parts;
       bool finite = std::abs(parts[0]) <= kLargest;
       if constexpr (Parts == 2) finite = finite && std::abs(parts[1]) <= kLargest;
-      if (finite) visit(parts);
+      if (finite && !visit(parts)) return;
     }
   }
 }
@@ -39,6 +39,7 @@ double unit_of(const TensorView& view) {
   double largest = 0;
   for_each_finite<Parts>(view, [&](const double* parts) {
     for (std::size_t p = 0; p < Parts; ++p) largest = std::max(largest, std::abs(parts[p]));
+    return true;
   });
   const bool squares_fit = largest == 0 || (largest > 1e-100 && largest < 1e100);
   return squares_fit ? 1 : largest;
@@ -61,20 +62,10 @@ struct Moments {
 template <std::size_t Parts>
 std::array<double, Parts> first_finite(const TensorView& view, double unit) {
   std::array<double, Parts> first = {};
-  ElementReader reader(view);
-  std::array<double, kChunkElements* Parts> numbers = {};
-  for (auto bytes = reader.next(); !bytes.empty(); bytes = reader.next()) {
-    decode_reals(view.tensor.dtype, bytes, numbers.data());
-    const std::size_t count = bytes.size() / value::size_bytes(view.tensor.dtype);
-    for (std::size_t i = 0; i < count; ++i) {
-      const double* parts = numbers.data() + i * Parts;
-      bool finite = true;
-      for (std::size_t p = 0; p < Parts; ++p) finite = finite && std::abs(parts[p]) <= kLargest;
-      if (!finite) continue;
-      for (std::size_t p = 0; p < Parts; ++p) first[p] = parts[p] / unit;
-      return first;
-    }
-  }
+  for_each_finite<Parts>(view, [&](const double* parts) {
+    for (std::size_t p = 0; p < Parts; ++p) first[p] = parts[p] / unit;
+    return false;
+  });
   return first;
 }
 
@@ -95,6 +86,7 @@ double scale_in_parts(const TensorView& view) {
         own.sum_of_squares += shifted * shifted;
       }
       own.count += 1;
+      return true;
     });
     moments[i] = own;
   });
