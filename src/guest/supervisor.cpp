@@ -63,6 +63,7 @@ class Supervisor {
   }
 
   void run() {
+    reap();  // a guest that ended before its signals were kept sent one that nobody saw
     while (!ended_ && !told_to_end_) {
       std::array<pollfd, 2> watched = {pollfd{signals_.get(), POLLIN, 0},
                                        pollfd{supervised_.refusals.get(), POLLIN, 0}};
