@@ -109,10 +109,8 @@ using Status = std::variant<Started, Ended>;
 /// Make this guest's context on its GPU, which is device 0 here, and prove that it works.
 struct Prepare {
   static constexpr const char* kKind = "prepare";
-  /// Written before each timed call, to empty the L2 cache; 0: twice the cache.
-  std::uint64_t flush_bytes = 0;
 };
-BOOST_DESCRIBE_STRUCT(Prepare, (), (flush_bytes))
+BOOST_DESCRIBE_STRUCT(Prepare, (), ())
 
 /// The device still answers: a fill and a read-back.
 struct Probe {
@@ -301,24 +299,15 @@ BOOST_DESCRIBE_STRUCT(Built, (), (exit_code, product_bytes, log))
 
 struct Prepared {
   static constexpr const char* kKind = "prepared";
-  std::string device_name;
-  std::uint64_t free_bytes = 0;
-  std::uint64_t total_bytes = 0;
-  std::uint64_t l2_bytes = 0;
-  double context_ms = 0;
   std::string launch_problem;  ///< Not empty: launches cannot be watched, and why.
   std::string drop_problem;    ///< Not empty: LaunchMode::drop does nothing, and why.
 };
-BOOST_DESCRIBE_STRUCT(
-    Prepared,
-    (),
-    (device_name, free_bytes, total_bytes, l2_bytes, context_ms, launch_problem, drop_problem))
+BOOST_DESCRIBE_STRUCT(Prepared, (), (launch_problem, drop_problem))
 
 struct Probed {
   static constexpr const char* kKind = "probed";
-  std::uint64_t free_bytes = 0;
 };
-BOOST_DESCRIBE_STRUCT(Probed, (), (free_bytes))
+BOOST_DESCRIBE_STRUCT(Probed, (), ())
 
 struct SyntaxChecked {
   static constexpr const char* kKind = "syntax_checked";

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <dlfcn.h>
 
 namespace drk::guest {
@@ -43,7 +42,6 @@ CudaDriver::CudaDriver() {
   resolve(library, "cuMemsetD8Async", memset_async_);
   resolve(library, "cuMemGetInfo_v2", memory_info_);
   resolve(library, "cuDeviceGetAttribute", device_attribute_);
-  resolve(library, "cuDeviceGetName", device_name_);
   resolve(library, "cuGetErrorName", error_name_);
   resolve(library, "cuEventCreate", event_create_);
   resolve(library, "cuEventRecord", event_record_);
@@ -89,22 +87,16 @@ void CudaDriver::fill_later(Address at, unsigned char byte, std::size_t bytes) c
   if (bytes > 0) call("cuMemsetD8Async", memset_async_, at, byte, bytes, nullptr);
 }
 
-CudaDriver::Memory CudaDriver::memory() const {
-  Memory memory;
-  call("cuMemGetInfo", memory_info_, &memory.free_bytes, &memory.total_bytes);
-  return memory;
+std::size_t CudaDriver::free_bytes() const {
+  std::size_t free_bytes = 0, total_bytes = 0;
+  call("cuMemGetInfo", memory_info_, &free_bytes, &total_bytes);
+  return free_bytes;
 }
 
 std::uint64_t CudaDriver::l2_bytes() const {
   int bytes = 0;
   call("cuDeviceGetAttribute", device_attribute_, &bytes, kAttributeL2Bytes, kDevice);
   return static_cast<std::uint64_t>(bytes);
-}
-
-std::string CudaDriver::device_name() const {
-  std::array<char, 128> name = {};
-  call("cuDeviceGetName", device_name_, name.data(), static_cast<int>(name.size()), kDevice);
-  return name.data();
 }
 
 CudaDriver::Event CudaDriver::make_event() const {

@@ -39,13 +39,8 @@ class CudaDriver {
   void fill(Address at, unsigned char byte, std::size_t bytes) const;
   /// On the stream that torch's default stream is; does not wait.
   void fill_later(Address at, unsigned char byte, std::size_t bytes) const;
-  struct Memory {
-    std::size_t free_bytes = 0;
-    std::size_t total_bytes = 0;
-  };
-  [[nodiscard]] Memory memory() const;
+  [[nodiscard]] std::size_t free_bytes() const;
   [[nodiscard]] std::uint64_t l2_bytes() const;
-  [[nodiscard]] std::string device_name() const;
   [[nodiscard]] std::string name_of(int status) const;
 
   [[nodiscard]] Event make_event() const;
@@ -65,7 +60,6 @@ class CudaDriver {
   int (*memset_async_)(Address, unsigned char, std::size_t, void*) = nullptr;
   int (*memory_info_)(std::size_t*, std::size_t*) = nullptr;
   int (*device_attribute_)(int*, int, int) = nullptr;
-  int (*device_name_)(char*, int, int) = nullptr;
   int (*error_name_)(int, const char**) = nullptr;
   int (*event_create_)(Event*, unsigned) = nullptr;
   int (*event_record_)(Event, void*) = nullptr;

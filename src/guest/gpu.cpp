@@ -2,7 +2,6 @@
 // Context, memory, clocks.
 #include "guest/gpu.h"
 
-#include "drk/base/clock.h"
 #include "drk/base/error.h"
 
 #include "guest/launches.h"
@@ -43,9 +42,7 @@ std::shared_ptr<const void> kept(Ref tensor) {
 
 }  // namespace
 
-Gpu::Gpu(const TorchFunctions& torch, const Prepare& options)
-    : torch_(torch), flush_bytes_(options.flush_bytes) {
-  const std::int64_t begin_ns = now_ns();
+Gpu::Gpu(const TorchFunctions& torch) : torch_(torch) {
   if (!torch.empty_cuda_cache) {
     throw Error(ErrorCode::unavailable, "guest: this torch was built without CUDA");
   }
@@ -62,13 +59,7 @@ Gpu::Gpu(const TorchFunctions& torch, const Prepare& options)
   end_ = driver_.make_event();
   probe();
   start_watch();
-  const CudaDriver::Memory memory = driver_.memory();
-  prepared_.device_name = driver_.device_name();
-  prepared_.free_bytes = memory.free_bytes;
-  prepared_.total_bytes = memory.total_bytes;
-  prepared_.l2_bytes = driver_.l2_bytes();
-  if (flush_bytes_ == 0) flush_bytes_ = 2 * prepared_.l2_bytes;
-  prepared_.context_ms = static_cast<double>(now_ns() - begin_ns) * 1e-6;
+  flush_bytes_ = 2 * driver_.l2_bytes();
 }
 
 void Gpu::start_watch() {
@@ -115,7 +106,7 @@ void Gpu::seed(PyObject* number) const {
 
 void Gpu::fill_free_memory(unsigned char byte, std::uint64_t bytes) const {
   release_cached();
-  const std::uint64_t large_bytes = std::min<std::uint64_t>(bytes, driver_.memory().free_bytes / 4);
+  const std::uint64_t large_bytes = std::min<std::uint64_t>(bytes, driver_.free_bytes() / 4);
   std::vector<Memory> filled;
   const auto fill = [&](std::uint64_t size) {
     filled.push_back(allocate(size));

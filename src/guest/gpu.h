@@ -20,7 +20,7 @@ class Gpu {
  public:
   /// Makes the context through torch, which keeps using it, gets Triton's driver ready, and proves
   /// by a fill and a read-back that the device works. Throws Error{unavailable} as well.
-  Gpu(const TorchFunctions& torch, const Prepare& options);
+  explicit Gpu(const TorchFunctions& torch);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
   ~Gpu() = default;
@@ -54,8 +54,8 @@ class Gpu {
   CudaDriver driver_;
   Ref generator_;  ///< The device's.
   std::unique_ptr<KernelWatch> watch_;
-  std::uint64_t flush_bytes_;
-  Memory flush_;  ///< Made when first needed.
+  std::uint64_t flush_bytes_ = 0;  ///< Twice the L2 cache.
+  Memory flush_;                   ///< Made when first needed.
   CudaDriver::Event begin_ = nullptr;
   CudaDriver::Event end_ = nullptr;
   Memory probe_;

@@ -89,10 +89,10 @@ class Session {
 
   // --- the device ---
 
-  Reply handle(const Prepare& request, const std::vector<Fd>& /*fds*/) {
+  Reply handle(const Prepare& /*request*/, const std::vector<Fd>& /*fds*/) {
     try {
       (void)attempt(task::FailureKind::cuda_error, "the device cannot be used", [&] {
-        gpu_ = std::make_unique<Gpu>(torch_, request);
+        gpu_ = std::make_unique<Gpu>(torch_);
         return Ref::share(Py_None);
       });
     } catch (const Error& error) {
@@ -104,7 +104,7 @@ class Session {
   Reply handle(const Probe& /*request*/, const std::vector<Fd>& /*fds*/) {
     if (!gpu_) fail(task::FailureKind::cuda_error, "there is no device");
     gpu_->probe();
-    return Probed{gpu_->driver().memory().free_bytes};
+    return Probed{};
   }
 
   [[nodiscard]] Failed device_failure(int status, std::string what) const {
