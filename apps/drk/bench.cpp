@@ -42,6 +42,8 @@ class Bench final : public Command {
     command->add_option("--filter", filter_, "Only where this glob fits PROBLEM[/CANDIDATE]");
     command->add_option("--trials", trials_, "Inputs that must come out right")
         ->check(CLI::Range(1, 20));
+    command->add_option("--timeout", timeout_s_, "Seconds for each candidate, at most")
+        ->check(CLI::PositiveNumber);
     command
         ->add_option("--jobs,-j", jobs_, "Candidates judged side by side; else as suits the device")
         ->check(CLI::Range(1, 64));
@@ -102,6 +104,7 @@ class Bench final : public Command {
     options.jobs = jobs_.value();
     options.mode = is_on_gpu_ ? task::Mode::gpu : task::Mode::interpreter;
     options.trials = trials_;
+    options.timeout_s = timeout_s_;
     options.fail_fast = !keep_going_;
     options.stop = std::move(stop);
     options.progress = ProgressLine::manner_for(false, verbose_);
@@ -121,6 +124,7 @@ class Bench final : public Command {
   std::vector<std::string> folders_;
   std::string filter_;
   std::optional<std::uint32_t> trials_;
+  std::optional<double> timeout_s_;
   std::optional<std::uint32_t> jobs_;  ///< Else as suits the device.
   bool keep_going_ = true;
   GuestChoice guests_;

@@ -70,6 +70,7 @@ void BenchRunner::judge(std::size_t index) {
   }
   task::Task task = suite::make_task(one);
   if (options_.trials) task.num_correct_trials = *options_.trials;
+  if (options_.timeout_s) task.limits.total_s = *options_.timeout_s;
   worker::EvaluateOptions how;
   how.stop = options_.stop;
   how.on_progress = [&](const worker::Progress& step) { show_progress(one, step); };

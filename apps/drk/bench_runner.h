@@ -24,6 +24,7 @@ class BenchRunner {
     std::uint32_t jobs = 1;
     task::Mode mode = task::Mode::interpreter;  ///< What needs a GPU is left out without one.
     std::optional<std::uint32_t> trials;        ///< Else as many as a task has by itself.
+    std::optional<double> timeout_s;            ///< Else as a task has it.
     bool fail_fast = false;  ///< Start no further case after one that is not met.
     std::stop_token stop;
     ProgressLine::Manner progress = ProgressLine::Manner::silent;

@@ -109,8 +109,11 @@ using Status = std::variant<Started, Ended>;
 /// Make this guest's context on its GPU, which is device 0 here, and prove that it works.
 struct Prepare {
   static constexpr const char* kKind = "prepare";
+  /// That the context's streams share: work of more streams than that may wait for other streams'.
+  /// Each takes the driver tens of milliseconds to make. 0: as the driver does by itself.
+  std::uint32_t hardware_queues = 0;
 };
-BOOST_DESCRIBE_STRUCT(Prepare, (), ())
+BOOST_DESCRIBE_STRUCT(Prepare, (), (hardware_queues))
 
 /// The device still answers: a fill and a read-back.
 struct Probe {
@@ -335,21 +338,32 @@ struct BadLeaf {
 };
 BOOST_DESCRIBE_STRUCT(BadLeaf, (), (kind, path, what))
 
+/// Where counting them ends.
+constexpr std::uint32_t kManyStreams = 4;
+
 struct Called {
   static constexpr const char* kKind = "called";
   std::vector<double> call_us;   ///< By the guest's clock; of timed calls on a GPU by the device's.
   std::uint64_t peak_bytes = 0;  ///< Of device memory that torch held, since the guest began.
   std::optional<task::Profile> profile;
   std::vector<task::KernelLaunches> kernels;
+  std::uint32_t streams = 0;  ///< That kernels were launched on, up to kManyStreams.
   std::uint64_t dropped_launches = 0;
   std::uint64_t kept_launches = 0;  ///< Own ones that should have been dropped and ran: in a graph.
   std::optional<BadLeaf> bad_leaf;  ///< Then there is no output.
   value::Bundle output;             ///< Elements in the last allocation.
 };
-BOOST_DESCRIBE_STRUCT(
-    Called,
-    (),
-    (call_us, peak_bytes, profile, kernels, dropped_launches, kept_launches, bad_leaf, output))
+BOOST_DESCRIBE_STRUCT(Called,
+                      (),
+                      (call_us,
+                       peak_bytes,
+                       profile,
+                       kernels,
+                       streams,
+                       dropped_launches,
+                       kept_launches,
+                       bad_leaf,
+                       output))
 
 struct ToolsRan {
   static constexpr const char* kKind = "tools_ran";

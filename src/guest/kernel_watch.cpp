@@ -118,6 +118,29 @@ Launch launch_of(DriverCall call, const CallbackData& data) {
 
 // --- beginning ---
 
+void StreamCount::saw(Stream stream, bool per_thread) noexcept {
+  static thread_local char own_stream = 0;
+  const void* handle = stream;
+  if (per_thread && stream == nullptr) handle = &own_stream;
+  const std::uintptr_t key = reinterpret_cast<std::uintptr_t>(handle) + 1;  // null is one as well
+  for (auto& place : seen_) {
+    std::uintptr_t found = place;
+    if (found == 0 && place.compare_exchange_strong(found, key)) return;
+    if (found == key) return;
+  }
+}
+
+std::uint32_t StreamCount::count() const noexcept {
+  if (many_) return kManyStreams;
+  return static_cast<std::uint32_t>(
+      std::count_if(seen_.begin(), seen_.end(), [](const auto& key) { return key != 0; }));
+}
+
+void StreamCount::reset() noexcept {
+  for (auto& place : seen_) place = 0;
+  many_ = false;
+}
+
 KernelWatch::KernelWatch(const std::string& cupti_file, std::vector<std::string> system_paths)
     : KernelWatch(cupti::open_cupti(cupti_file), cupti::open_driver(), std::move(system_paths)) {}
 
@@ -323,6 +346,7 @@ void KernelWatch::on_graph_launch(bool per_thread, const CallbackData& data) {
   if (recording_ && (!contents || !contents->complete)) ++unclear_graphs_;
   if (!contents) return;
   const bool dropping = mode_ == LaunchMode::drop;
+  if (contents->kernels.size() > 1) streams_.saw_many();
   for (Kernel* kernel : contents->kernels) {
     ++kernel->launches;
     if (dropping && is_own(kernel->origin)) ++kept_;
@@ -345,7 +369,11 @@ void KernelWatch::launch_begins(DriverCall call, const CallbackData& data) {
   Kernel* kernel = origins_.find(*launch.function, data.symbol_name);
   if (kernel == nullptr) return;
   std::uint64_t note = reinterpret_cast<std::uintptr_t>(kernel);
-  if (is_capturing(launch.stream, launch.per_thread)) note |= kCaptured;
+  if (is_capturing(launch.stream, launch.per_thread)) {
+    note |= kCaptured;
+  } else {
+    streams_.saw(launch.stream, launch.per_thread);
+  }
   if (proving_ && *launch.function == probes_->empty()) note |= kProof;
   if (can_drop_ && mode_ == LaunchMode::drop && is_own(kernel->origin)) {
     note |= kDropped;
@@ -388,6 +416,7 @@ bool KernelWatch::is_capturing(Stream stream, bool per_thread) const {
 void KernelWatch::begin_calls(LaunchMode mode) {
   mode_ = mode;
   origins_.reset_counts();
+  streams_.reset();
   dropped_ = 0;
   kept_ = 0;
 }

@@ -17,6 +17,7 @@
 #include "guest/launches.h"
 #include "guest/probe_kernels.h"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -33,6 +34,21 @@ struct Unsubscribe {
   void operator()(cupti::Subscriber subscriber) const noexcept { (void)unsubscribe(subscriber); }
 };
 using Subscription = std::unique_ptr<cupti::SubscriberHandle, Unsubscribe>;
+
+/// Counts different streams, up to kManyStreams. Thread-safe.
+class StreamCount {
+ public:
+  /// `per_thread`: the null stream is the calling thread's.
+  void saw(cupti::Stream stream, bool per_thread) noexcept;
+  /// Of a graph, that spreads its kernels as the driver likes.
+  void saw_many() noexcept { many_ = true; }
+  [[nodiscard]] std::uint32_t count() const noexcept;
+  void reset() noexcept;
+
+ private:
+  std::array<std::atomic<std::uintptr_t>, kManyStreams> seen_ = {};  ///< In order; 0: none yet.
+  std::atomic<bool> many_ = false;
+};
 
 /// One a process, made after its fork (CUPTI hangs when it was subscribed to before), with the
 /// context that is watched current. Code that was loaded earlier is of unknown origin. The public
@@ -60,6 +76,8 @@ class KernelWatch {
   void begin_calls(LaunchMode mode);
   /// Launches that the driver accepted, own kernels first, then the most frequent; at most 128.
   [[nodiscard]] LaunchLog launches() const;
+  /// Streams that kernels were launched on, not counted beyond kManyStreams.
+  [[nodiscard]] std::uint32_t streams() const noexcept { return streams_.count(); }
   /// Launches of own kernels by graphs, in LaunchMode::drop, that could not be left out.
   [[nodiscard]] std::uint64_t kept_launches() const noexcept { return kept_; }
 
@@ -108,6 +126,7 @@ class KernelWatch {
   std::atomic<LaunchMode> mode_ = LaunchMode::run;
   std::atomic<bool> recording_ = false;
   std::atomic<bool> proving_ = false;
+  StreamCount streams_;
   std::atomic<std::uint64_t> dropped_ = 0;
   std::atomic<std::uint64_t> kept_ = 0;
   std::atomic<std::uint64_t> recorded_launches_ = 0;  ///< That must have a record.

@@ -89,7 +89,11 @@ class Session {
 
   // --- the device ---
 
-  Reply handle(const Prepare& /*request*/, const std::vector<Fd>& /*fds*/) {
+  Reply handle(const Prepare& request, const std::vector<Fd>& /*fds*/) {
+    if (request.hardware_queues > 0) {  // read by the driver when it makes the context
+      // NOLINTNEXTLINE(concurrency-mt-unsafe): the only thread so far
+      ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(request.hardware_queues).c_str(), 1);
+    }
     try {
       (void)attempt(task::FailureKind::cuda_error, "the device cannot be used", [&] {
         gpu_ = std::make_unique<Gpu>(torch_);
@@ -345,7 +349,10 @@ class Session {
     Called called;
     Ref output = call_model(request, called);
     LaunchLog log = gpu_ && gpu_->watch() ? gpu_->watch()->launches() : launches();
-    if (gpu_ && gpu_->watch()) called.kept_launches = gpu_->watch()->kept_launches();
+    if (gpu_ && gpu_->watch()) {
+      called.kept_launches = gpu_->watch()->kept_launches();
+      called.streams = gpu_->watch()->streams();
+    }
     watch_launches_of(LaunchMode::run);
     called.kernels = std::move(log.kernels);
     called.dropped_launches = log.dropped;

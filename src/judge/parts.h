@@ -55,6 +55,7 @@ void for_each_part(std::size_t count, const Work& work) {
   const auto go_on = [&] {
     for (std::size_t i = next++; i < count; i = next++) work(i);
   };
+  if (count == 0) return;
   std::vector<std::jthread> others(std::min(cores, count) - 1);
   for (std::jthread& other : others) other = std::jthread(go_on);
   go_on();

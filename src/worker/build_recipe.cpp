@@ -101,18 +101,20 @@ bool is_cuda(const std::string& source) {
   return source.ends_with(".cu") || source.ends_with(".cuh");
 }
 
-guest::ToolCommand compile(const std::string& compiler,
+/// `compiler`: the command up to its flags.
+guest::ToolCommand compile(const Arguments& compiler,
                            const Arguments& flags,
                            const std::string& source,
                            const std::string& object,
                            bool with_slim) {
   const Arguments what = {"-c", source, "-o", object};
-  Arguments stock = {compiler};
+  Arguments stock = compiler;
   append(stock, flags);
   append(stock, what);
   if (!with_slim) return {std::move(stock), {}};
   // Before the flags: folders of -I come before those of -isystem, where torch's headers are.
-  Arguments slim = {compiler, std::string("-I") + kSlim};
+  Arguments slim = compiler;
+  slim.push_back(std::string("-I") + kSlim);
   append(slim, flags);
   append(slim, what);
   return {std::move(slim), std::move(stock)};
@@ -136,14 +138,16 @@ std::variant<Recipe, guest::Built> extension_recipe(const guest::Build& build,
     recipe.tools.push_back(nvcc);
   }
   recipe.with_slim = with_slim;
+  const Arguments cuda_compiler =
+      with_slim ? Arguments{"/bin/sh", fmt::format("{}/nvcc.sh", kSlim), nvcc} : Arguments{nvcc};
   guest::ToolStep compiling;
   Arguments link = {toolchain.cxx};
   for (const std::string& source : parts.sources) {
     const std::string object = fmt::format("drk-object-{}.o", compiling.commands.size());
     link.push_back(object);
     compiling.commands.push_back(
-        is_cuda(source) ? compile(nvcc, parts.cuda, source, object, with_slim)
-                        : compile(toolchain.cxx, parts.cxx, source, object, with_slim));
+        is_cuda(source) ? compile(cuda_compiler, parts.cuda, source, object, with_slim)
+                        : compile({toolchain.cxx}, parts.cxx, source, object, with_slim));
   }
   append(link, parts.link);
   append(link, Arguments{"-o", kProduct});

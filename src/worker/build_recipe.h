@@ -10,7 +10,8 @@
 
 namespace drk::worker {
 
-/// Short headers under the names of torch's long ones.
+/// What makes the builds of extensions short: headers under the names of torch's long ones, and
+/// nvcc.sh, which runs nvcc's passes side by side.
 struct SlimHeaders {
   std::vector<guest::BuildFile> files;
   std::string content;  ///< One behind the other.

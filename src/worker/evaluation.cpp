@@ -95,17 +95,17 @@ task::Comparison bad_leaf_comparison(const guest::BadLeaf& leaf) {
 Evaluation::Evaluation(Lane& lane,
                        const task::Task& task,
                        const EvaluateOptions& options,
-                       std::uint64_t memory_bytes)
+                       Means means)
     : lane_(lane),
       gpu_(lane.gpu.get()),
       pool_(lane.pool),
       references_(lane.references),
       task_(task),
-      basis_(is_simple() ? simple_reference_task(task) : task),
+      basis_(reference_task_of(task)),
       options_(options),
       is_replay_(options.replay != nullptr && has_seeds(*options.replay)),
       begin_ns_(now_ns()),
-      wanted_bytes_(memory_bytes) {
+      means_(means) {
   result_.task_id = task.task_id;
   task::Manifest& manifest = result_.manifest;
   manifest.created_at = utc_now_text();
@@ -132,6 +132,14 @@ bool Evaluation::timed(const std::string& name, const std::function<bool()>& sta
   const bool goes_on = stage();
   result_.timeline.push_back({name, start_ms, elapsed_ms() - start_ms});
   return goes_on;
+}
+
+void Evaluation::note_wait(const std::string& what, double start_ms) {
+  constexpr double kLeastMs = 1;
+  const double waited_ms = elapsed_ms() - start_ms;
+  if (waited_ms >= kLeastMs) {
+    result_.timeline.push_back({"wait for " + what, start_ms, waited_ms});
+  }
 }
 
 double Evaluation::elapsed_ms() const noexcept {
@@ -210,7 +218,7 @@ void Evaluation::reserve_memory() {
   // A first guess; what the reference has needed is known once it has run.
   const std::uint64_t share = gpu_->capacity_bytes() / kFirstShare;
   const std::uint64_t known = gpu_->need_bytes(References::key_of(basis_));
-  const std::uint64_t bytes = std::max(wanted_bytes_, known > 0 ? known : share);
+  const std::uint64_t bytes = std::max(means_.memory_bytes, known > 0 ? known : share);
   progress(task::Stage::load, "waits for device memory");
   memory_ = gpu_->reserve(bytes, options_.stop);
   if (memory_.bytes() < gpu_->capacity_bytes()) return;
@@ -225,7 +233,7 @@ void Evaluation::note_memory_failure() {
     if (!*failure || (*failure)->kind != task::FailureKind::out_of_memory) continue;
     if ((*failure)->cuda.empty()) continue;  // the host's memory
     if (memory_.bytes() < gpu_->capacity_bytes()) {
-      wants_more_memory_ = true;
+      wants_ = {GpuSlot::kAllMemory, means_.queues};
     } else {
       constexpr double kGiB = 1 << 30;
       (*failure)->what += fmt::format("; it needs more than the {:.0f} GiB that {} could give it",
@@ -246,10 +254,13 @@ void Evaluation::note_xids() {
 Evaluation::GpuRight Evaluation::wait_for_gpu(const CallPlan& plan) {
   GpuRight right;
   if (is_interpreted()) return right;
+  const double start_ms = elapsed_ms();
   if (plan.purpose != guest::CallPurpose::run) {
     right.measuring = gpu_->measure(options_.stop);
+    note_wait("gpu_alone", start_ms);
   } else if (was_called_) {
     right.running = gpu_->run(options_.stop);
+    note_wait("gpu", start_ms);
   }
   // The first call compiles: seconds of the CPU in which others may measure.
   return right;
@@ -363,8 +374,12 @@ bool Evaluation::load_candidate() {
   sandbox::Limits limits;
   limits.memory_bytes = task_.limits.memory_bytes;
   limits.tmp_bytes = task_.limits.tmp_bytes;
-  candidate_ = pool_.take(limits);
+  const double start_ms = elapsed_ms();
+  candidate_ = pool_.take(limits, means_.queues);
+  note_wait("guest", start_ms);
   if (candidate_->prepared()) observed().launch_problem = candidate_->prepared()->launch_problem;
+  // Nobody sees its streams then.
+  if (!observed().launch_problem.empty() && needs_queues(guest::kManyStreams)) return false;
   result_.isolation = isolation_of(candidate_->isolation());
   if (task_.policy.require_isolation && !result_.isolation.missing.empty()) {
     const task::MissingIsolation& first = result_.isolation.missing.front();
@@ -446,7 +461,9 @@ std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan&
     return std::nullopt;
   }
   try {
-    return examine(plan, data, std::get<GuestProcess::Answer>(std::move(outcome)));
+    CallResult result = examine(plan, data, std::get<GuestProcess::Answer>(std::move(outcome)));
+    if (needs_queues(result.called.streams)) return std::nullopt;
+    return result;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
     observed().candidate_failure = lie(plan.stage, error);
@@ -619,6 +636,13 @@ bool Evaluation::profile() {
   observed().profile = std::move(result->called.profile);
   observed().trials.push_back(std::move(result->trial));
   return true;
+}
+
+bool Evaluation::needs_queues(std::uint32_t streams) {
+  const bool needs = means_.queues == Queues::few && streams > kFewQueues &&
+                     task_.measure_performance && !is_interpreted();
+  if (needs) wants_ = {means_.memory_bytes, Queues::as_usual};
+  return needs;
 }
 
 void Evaluation::note_need() {

@@ -12,21 +12,23 @@
 
 namespace drk::worker {
 
+/// What an evaluation is given of its device.
+struct Means {
+  std::uint64_t memory_bytes = 0;  ///< 0: what its reference is known to need.
+  Queues queues = Queues::few;
+};
+
 class Evaluation {
  public:
-  /// `memory_bytes` of the device are asked for at the start; 0: what its reference is known to
-  /// need.
-  Evaluation(Lane& lane,
-             const task::Task& task,
-             const EvaluateOptions& options,
-             std::uint64_t memory_bytes);
+  Evaluation(Lane& lane, const task::Task& task, const EvaluateOptions& options, Means means);
 
   /// Runs every stage that makes sense after the one before and decides. Throws Error when this
   /// machine (not the candidate, not the problem) cannot go on; `result()` is then incomplete.
   void run();
   [[nodiscard]] task::Result take_result() { return std::move(result_); }
-  /// A model found no device memory although others held some: with more it may well run.
-  [[nodiscard]] bool wants_more_memory() const noexcept { return wants_more_memory_; }
+  /// With more it may well run, or run faster: the result is worth nothing then. A model found no
+  /// device memory although others held some; it uses more streams than it has queues.
+  [[nodiscard]] const std::optional<Means>& wants() const noexcept { return wants_; }
 
  private:
   // The stages; each false when nothing after it makes sense.
@@ -104,6 +106,9 @@ class Evaluation {
   /// Runs a stage and notes it in the timeline; what the stage returned.
   [[nodiscard]] bool timed(const std::string& name, const std::function<bool()>& stage);
 
+  /// A span of its own, within a stage's, for what was waited since then.
+  void note_wait(const std::string& what, double start_ms);
+
   /// The right to the GPU that a call needs; held until the call is over.
   struct GpuRight {
     GpuSlot::Running running;
@@ -112,6 +117,8 @@ class Evaluation {
   [[nodiscard]] GpuRight wait_for_gpu(const CallPlan& plan);
   void reserve_memory();
   void note_need();
+  /// True when times would suffer from the few queues that it has.
+  [[nodiscard]] bool needs_queues(std::uint32_t streams);
   void note_xids();
   /// Out of memory while others had some: not the model's own limit yet.
   void note_memory_failure();
@@ -129,9 +136,9 @@ class Evaluation {
   double spent_s_ = 0;                     ///< By the candidate, in all.
   std::map<task::Stage, double> stage_s_;  ///< By stage.
 
-  const std::uint64_t wanted_bytes_;
+  const Means means_;
+  std::optional<Means> wants_;
   GpuSlot::Memory memory_;
-  bool wants_more_memory_ = false;
   bool was_called_ = false;  ///< Its first call, which compiles, is over.
 
   std::shared_ptr<Reference> reference_;  ///< Shared with the cache and other evaluations.

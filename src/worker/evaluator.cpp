@@ -53,17 +53,17 @@ class Evaluator::Impl {
   task::Result evaluate(const task::Task& task, const EvaluateOptions& options) {
     task::Task named = task;
     if (named.task_id.empty()) named.task_id = make_id("task");
-    std::uint64_t memory_bytes = 0;
+    Means means;
     // A fault of this machine is tried once more: the pool has new processes for it by then, and
     // where there is another GPU, it is tried there.
     const Lane* failed = nullptr;
     for (;;) {
       const LaneUse use(choose(named, failed));
-      Evaluation evaluation(use.lane, named, options, memory_bytes);
+      Evaluation evaluation(use.lane, named, options, means);
       try {
         evaluation.run();
-        if (!evaluation.wants_more_memory()) return evaluation.take_result();
-        memory_bytes = GpuSlot::kAllMemory;
+        if (!evaluation.wants()) return evaluation.take_result();
+        means = *evaluation.wants();
       } catch (const Error& error) {
         if (error.code() == ErrorCode::internal || error.code() == ErrorCode::timed_out) throw;
         if (failed != nullptr) return undecided(evaluation.take_result(), error);
@@ -117,11 +117,12 @@ class Evaluator::Impl {
   /// The least busy one that is well; among equals one that has the reference. Another than
   /// `failed`, if any.
   [[nodiscard]] Lane& choose(const task::Task& task, const Lane* failed) {
-    const std::string key = References::key_of(task);
+    if (lanes_.size() == 1) return *lanes_.front();
+    const std::string key = References::key_of(reference_task_of(task));
     Lane* best = nullptr;
     std::uint64_t best_load = 0;
     for (const std::unique_ptr<Lane>& lane : lanes_) {
-      if ((lane.get() == failed || !is_well(*lane)) && lanes_.size() > 1) continue;
+      if (lane.get() == failed || !is_well(*lane)) continue;
       const std::uint64_t load =
           2 * std::uint64_t{lane->evaluations} + (lane->references.is_kept(key) ? 0 : 1);
       if (best != nullptr && load >= best_load) continue;

@@ -6,12 +6,12 @@
 #include "drk/base/json.h"
 
 #include "worker/builder.h"
+#include "worker/memory.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -120,11 +120,10 @@ GuestProcess::~GuestProcess() {
   if (release_) release_(is_broken_);
 }
 
-void GuestProcess::prepare(const std::stop_token& stop) {
+void GuestProcess::prepare(std::uint32_t hardware_queues) {
   AskOptions options;
   options.limit = kPrepareLimit;
-  options.stop = stop;
-  Outcome outcome = ask(guest::Prepare{}, {}, options);
+  Outcome outcome = ask(guest::Prepare{hardware_queues}, {}, options);
   if (const auto* failure = std::get_if<task::Failure>(&outcome)) {
     const std::string why = failure->error ? ": " + failure->error->message : "";
     throw Error(ErrorCode::unavailable, "worker: no context on the GPU: " + failure->what + why);
@@ -264,13 +263,9 @@ void GuestProcess::grant(std::uint64_t bytes, const AskOptions& options, Fd& mem
     throw Error(ErrorCode::corrupt, fmt::format("it asked for {} bytes of shared memory", bytes));
   }
   memory = make_shared_memory("block", bytes);
-  // Who touches a page first pays for it. What crosses a GPU may be far larger than what a guest
-  // may have of the host's memory, and it is the worker's.
-  if (prepared_ && bytes > 0 &&
-      ::posix_fallocate(memory.get(), 0, static_cast<off_t>(bytes)) != 0) {
-    throw Error(ErrorCode::exhausted,
-                fmt::format("worker: no {} MiB of shared memory", bytes >> 20U));
-  }
+  // What crosses a GPU may be far larger than what a guest may have of the host's memory, and it is
+  // the worker's.
+  if (prepared_) commit(memory.get(), bytes);
   const int fd = memory.get();
   send("{}", {&fd, 1});
 }

@@ -49,7 +49,8 @@ class GuestProcess {
   /// Waits until its cell is closed. Throws Error{unavailable} when it does not come up.
   [[nodiscard]] const sandbox::Report& isolation();
   /// Makes its context on the GPU. Throws Error{unavailable} when the device does not work for it.
-  void prepare(const std::stop_token& stop);
+  /// `hardware_queues`: see guest::Prepare.
+  void prepare(std::uint32_t hardware_queues);
   /// Of prepare(); empty without a GPU.
   [[nodiscard]] const std::optional<guest::Prepared>& prepared() const noexcept {
     return prepared_;

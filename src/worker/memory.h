@@ -27,6 +27,9 @@ struct WritableCopy {
   Mapping mapping;  ///< Writable: see rewrite.
 };
 [[nodiscard]] WritableCopy copy_memory(const Block& block);
+/// Makes all pages of a memory now, large ones by several threads: who touches a page first pays
+/// for it. Throws Error{exhausted}.
+void commit(int memory_fd, std::uint64_t size_bytes);
 /// Puts the elements of `block` into a copy of another block of the same layout.
 void rewrite(WritableCopy& copy, const Block& block);
 

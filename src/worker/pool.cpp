@@ -105,7 +105,9 @@ std::shared_ptr<Zygote> GuestPool::zygote() {
   return zygote_;
 }
 
-std::unique_ptr<GuestProcess> GuestPool::spawn(const sandbox::Limits& limits, Purpose purpose) {
+std::unique_ptr<GuestProcess> GuestPool::spawn(const sandbox::Limits& limits,
+                                               Purpose purpose,
+                                               Queues queues) {
   const bool is_judging = purpose != Purpose::compiling;
   const bool uses_gpu = gpu_ != nullptr && is_judging;
   sandbox::Cell cell;
@@ -135,7 +137,7 @@ std::unique_ptr<GuestProcess> GuestPool::spawn(const sandbox::Limits& limits, Pu
     give_back(cell);
     throw;
   }
-  if (uses_gpu) guest->prepare({});
+  if (uses_gpu) guest->prepare(queues == Queues::few ? kFewQueues : 0);
   return guest;
 }
 
@@ -150,17 +152,18 @@ void GuestPool::with_device_checked(const Take& take) {
   if (was_suspected) gpu_->clear_suspicions(suspicions);
 }
 
-std::unique_ptr<GuestProcess> GuestPool::take(const sandbox::Limits& limits) {
+std::unique_ptr<GuestProcess> GuestPool::take(const sandbox::Limits& limits, Queues queues) {
   forget_dead_zygote();
-  if (limits == sandbox::Limits{}) {
+  const bool is_usual = limits == sandbox::Limits{} && queues == Queues::few;
+  if (is_usual) {
     const std::lock_guard lock(warm_mutex_);
     active_ = true;
     last_take_ns_ = now_ns();
   }
   std::unique_ptr<GuestProcess> guest;
   with_device_checked([&] {
-    if (limits == sandbox::Limits{}) guest = take_warm();
-    if (!guest) guest = spawn(limits);
+    if (is_usual) guest = take_warm();
+    if (!guest) guest = spawn(limits, Purpose::judging, queues);
   });
   wanted_.notify_all();
   return guest;
@@ -238,15 +241,18 @@ void GuestPool::refill(const std::stop_token& stop) {
     lock.unlock();
     std::unique_ptr<GuestProcess> guest;
     try {
-      guest = spawn(sandbox::Limits{});
+      guest = spawn(sandbox::Limits{}, Purpose::judging);
     } catch (const Error&) {  // the next take() meets the same trouble and reports it
     }
     lock.lock();
     --coming_;
-    if (guest) {
+    if (!guest) active_ = false;
+    if (active_) {
       warm_.push_back(std::move(guest));
-    } else {
-      active_ = false;
+    } else {  // meanwhile all that wait were dropped
+      lock.unlock();
+      guest.reset();
+      lock.lock();
     }
   }
 }

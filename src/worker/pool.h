@@ -16,6 +16,11 @@
 
 namespace drk::worker {
 
+/// Hardware queues of a context: how many streams surely work side by side. A context with few
+/// takes the driver half the time to make, and to end.
+enum class Queues : std::uint8_t { few, as_usual };
+constexpr std::uint32_t kFewQueues = 2;
+
 /// Thread-safe.
 class GuestPool {
  public:
@@ -28,9 +33,10 @@ class GuestPool {
   /// The zygote, started now if need be, or anew when the last one is gone.
   /// Throws Error{unavailable}.
   [[nodiscard]] std::shared_ptr<Zygote> zygote();
-  /// A guest of its own for the caller: a warm one when `limits` are the usual.
+  /// A guest of its own for the caller: a warm one when `limits` are the usual and few queues do.
   /// Throws Error{unavailable}.
-  [[nodiscard]] std::unique_ptr<GuestProcess> take(const sandbox::Limits& limits);
+  [[nodiscard]] std::unique_ptr<GuestProcess> take(const sandbox::Limits& limits,
+                                                   Queues queues = Queues::few);
   /// One that may run compilers as well, made now: for a reference under torch.compile.
   [[nodiscard]] std::unique_ptr<GuestProcess> take_with_compilers(const sandbox::Limits& limits);
   /// One that has no device and judges nothing.
@@ -43,7 +49,8 @@ class GuestPool {
  private:
   enum class Purpose : std::uint8_t { judging, judging_and_compiling, compiling };
   [[nodiscard]] std::unique_ptr<GuestProcess> spawn(const sandbox::Limits& limits,
-                                                    Purpose purpose = Purpose::judging);
+                                                    Purpose purpose,
+                                                    Queues queues = Queues::few);
   [[nodiscard]] std::unique_ptr<GuestProcess> take_warm();
   template <class Take>
   void with_device_checked(const Take& take);

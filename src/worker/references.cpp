@@ -61,7 +61,7 @@ GuestProcess::Outcome Reference::ask(const guest::Request& request,
   options.limit = std::chrono::duration<double>(limit_s);
   options.stop = stop;
   if (!usable_) throw Error(ErrorCode::unavailable, "worker: a reference's process is gone");
-  const bool was_usable = std::exchange(usable_, false);  // unless this comes back with an answer
+  const bool was_usable = usable_.exchange(false);  // unless this comes back with an answer
   GuestProcess::Outcome outcome = guest_->ask(request, fds, options);
   usable_ = was_usable && std::holds_alternative<GuestProcess::Answer>(outcome);
   return outcome;
@@ -91,19 +91,8 @@ std::vector<std::uint64_t> Reference::draw_seeds(std::size_t count) {
     std::swap(seeds[i], seeds[i + secure_random(seeds.size() - i)]);
   }
   seeds.resize(count);
-  const std::lock_guard lock(mutex_);
   ++uses_;
   return seeds;
-}
-
-bool Reference::is_worn_out(std::uint32_t uses) const {
-  const std::lock_guard lock(mutex_);
-  return uses_ >= uses;
-}
-
-bool Reference::is_usable() const {
-  const std::lock_guard lock(mutex_);
-  return usable_;
 }
 
 Reference::TrialOutcome Reference::trial(std::uint64_t seed,
@@ -139,7 +128,7 @@ Reference::TrialOutcome Reference::trial(std::uint64_t seed,
     failure.what = "the reference's " + output.bad_leaf->path + " is " + output.bad_leaf->what;
     return failure;
   }
-  peak_bytes_ = std::max(peak_bytes_, output.peak_bytes);
+  peak_bytes_ = std::max(peak_bytes_.load(), output.peak_bytes);
   data->expected = seal_block(std::move(output.output), std::move(answer.memory));
   const std::uint64_t bytes = data->inputs.bundle.block_bytes + data->expected.bundle.block_bytes;
   if (cached_bytes_ + bytes <= kMaxCachedBytes) {
@@ -149,9 +138,16 @@ Reference::TrialOutcome Reference::trial(std::uint64_t seed,
   return std::shared_ptr<const TrialData>(std::move(data));
 }
 
+std::optional<std::vector<double>> Reference::known_times_us(std::uint32_t calls) {
+  const std::lock_guard lock(mutex_);
+  const auto known = times_us_.find(calls);
+  return known == times_us_.end() ? std::nullopt : std::optional(known->second);
+}
+
 Reference::TimesOutcome Reference::times_us(const task::Task& task,
                                             std::uint32_t calls,
                                             const std::stop_token& stop) {
+  if (auto known = known_times_us(calls)) return *std::move(known);
   auto data = trial(seeds_.front(), task, stop);
   if (auto* failure = std::get_if<task::Failure>(&data)) return std::move(*failure);
   const TrialData& trial_data = *std::get<std::shared_ptr<const TrialData>>(data);
@@ -193,11 +189,6 @@ std::optional<task::Failure> Reference::warm_up(const TrialData& data,
   auto called = ask(call, {&fd, 1}, task::Stage::time, task.limits.time_s, stop);
   if (auto* failure = std::get_if<task::Failure>(&called)) return std::move(*failure);
   return std::nullopt;
-}
-
-std::uint64_t Reference::peak_bytes() const {
-  const std::lock_guard lock(mutex_);
-  return peak_bytes_;
 }
 
 std::string References::key_of(const task::Task& task) {

@@ -5,6 +5,7 @@
 #include "worker/memory.h"
 #include "worker/pool.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <list>
 #include <map>
@@ -50,7 +51,7 @@ class Reference {
   /// `count` different seeds of the pool, in random order. `count` is at most its size.
   [[nodiscard]] std::vector<std::uint64_t> draw_seeds(std::size_t count);
   /// True once the pool has served so many candidates that it should be drawn anew.
-  [[nodiscard]] bool is_worn_out(std::uint32_t uses) const;
+  [[nodiscard]] bool is_worn_out(std::uint32_t uses) const noexcept { return uses_ >= uses; }
 
   using TrialOutcome = std::variant<std::shared_ptr<const TrialData>, task::Failure>;
   /// From the cache, or made now.
@@ -65,9 +66,9 @@ class Reference {
                                       const std::stop_token& stop);
   /// The most device memory that its trials have held at once; 0 before the first, or without a
   /// GPU.
-  [[nodiscard]] std::uint64_t peak_bytes() const;
+  [[nodiscard]] std::uint64_t peak_bytes() const noexcept { return peak_bytes_; }
   /// False when its guest has died.
-  [[nodiscard]] bool is_usable() const;
+  [[nodiscard]] bool is_usable() const noexcept { return usable_; }
 
  private:
   [[nodiscard]] GuestProcess::Outcome ask(const guest::Request& request,
@@ -76,6 +77,7 @@ class Reference {
                                           double limit_s,
                                           const std::stop_token& stop);
 
+  [[nodiscard]] std::optional<std::vector<double>> known_times_us(std::uint32_t calls);
   /// Lets torch.compile do its work, which takes seconds, outside any measurement.
   [[nodiscard]] std::optional<task::Failure> warm_up(const TrialData& data,
                                                      const task::Task& task,
@@ -88,13 +90,15 @@ class Reference {
   std::vector<std::string> parameters_;
   Block init_inputs_;
 
-  mutable std::mutex mutex_;  ///< Guards all below.
+  // Read by those that look for a reference, who must not wait for one that is at work.
+  std::atomic<bool> usable_ = true;
+  std::atomic<std::uint32_t> uses_ = 0;
+  std::atomic<std::uint64_t> peak_bytes_ = 0;
+
+  std::mutex mutex_;  ///< Guards all below.
   std::unique_ptr<GuestProcess> guest_;
-  bool usable_ = true;
-  std::uint32_t uses_ = 0;
   std::map<std::uint64_t, std::shared_ptr<const TrialData>> trials_;
   std::uint64_t cached_bytes_ = 0;
-  std::uint64_t peak_bytes_ = 0;
   std::map<std::uint32_t, std::vector<double>> times_us_;  ///< By number of calls asked for.
 };
 

@@ -242,6 +242,10 @@ task::Task simple_reference_task(const task::Task& task) {
   return reference;
 }
 
+task::Task reference_task_of(const task::Task& task) {
+  return task.workflow == task::Workflow::kernel_simple ? simple_reference_task(task) : task;
+}
+
 std::vector<SimpleCase> read_simple_cases(const value::View& inputs) {
   std::vector<SimpleCase> cases;
   try {

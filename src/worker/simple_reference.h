@@ -54,6 +54,8 @@ inline constexpr std::uint64_t kCasesSeed = std::uint64_t{1} << 62U;
 
 /// The task whose reference the cases of `task` are. Pure.
 [[nodiscard]] task::Task simple_reference_task(const task::Task& task);
+/// What a reference guest works by, of any workflow: the task, or its cases'.
+[[nodiscard]] task::Task reference_task_of(const task::Task& task);
 
 /// Throws Error{corrupt} when the guest has sent something else, which a candidate whose own code
 /// holds the cases can make it do.

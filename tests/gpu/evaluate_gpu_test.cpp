@@ -148,15 +148,6 @@ class ModelNew(nn.Module):
               json::dump(json::to_json(again.timeline)).c_str());
 }
 
-// --- what must not spoil the next evaluation ---
-
-struct BadCandidate {
-  const char* name;
-  std::string code;
-  std::vector<std::string> outcomes;
-  std::string cuda;  ///< The driver's name for it, where there is one.
-};
-
 std::string triton_candidate(const std::string& kernel_body,
                              const std::string& launch,
                              const std::string& before_return = "") {
@@ -168,6 +159,46 @@ std::string triton_candidate(const std::string& kernel_body,
          "        y = torch.empty_like(x)\n        " +
          launch + "\n" + before_return + "        return y\n";
 }
+
+TEST_F(GpuEvaluations, GiveManyStreamsQueuesOfTheirOwn) {
+  // One after the other on each stream, stream after stream: streams that share a queue wait.
+  const std::string code = triton_candidate(
+      "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+      "    tl.store(y_ptr + i, tl.maximum(tl.load(x_ptr + i, mask=i < n), 0.0), mask=i < n)\n",
+      "k[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)",
+      "        main = torch.cuda.current_stream()\n"
+      "        for s in STREAMS:\n"
+      "            s.wait_stream(main)\n"
+      "            with torch.cuda.stream(s):\n"
+      "                for _ in range(4):\n"
+      "                    torch.cuda._sleep(1_000_000)\n"
+      "        for s in STREAMS:\n"
+      "            main.wait_stream(s)\n");
+  const auto median_us = [&](int streams) {
+    const std::string made =
+        "\nSTREAMS = [torch.cuda.Stream() for _ in range(" + std::to_string(streams) + ")]\n";
+    const task::Result result = judge(gpu_task(kReluReference, code + made));
+    EXPECT_EQ(kind_of(result), "accepted") << text_of(result);
+    std::vector<double> us = result.observations.candidate_us;
+    if (us.empty()) return 0.0;
+    std::nth_element(us.begin(), us.begin() + static_cast<std::ptrdiff_t>(us.size() / 2), us.end());
+    return us[us.size() / 2];
+  };
+  const double one_us = median_us(1);
+  const double four_us = median_us(4);
+  std::printf("one stream: %.0f us, four: %.0f us\n", one_us, four_us);
+  EXPECT_GT(one_us, 0);
+  EXPECT_LT(four_us, 1.3 * one_us) << "side by side";
+}
+
+// --- what must not spoil the next evaluation ---
+
+struct BadCandidate {
+  const char* name;
+  std::string code;
+  std::vector<std::string> outcomes;
+  std::string cuda;  ///< The driver's name for it, where there is one.
+};
 
 std::vector<BadCandidate> bad_candidates() {
   const std::string copy =
@@ -306,6 +337,7 @@ TEST_F(GpuEvaluations, LetALargeProblemAndSmallOnesLiveTogether) {
       task.measure_performance = false;  // each call takes seconds, for the copies
       const task::Result result = judge(task);
       if (kind_of(result) != "accepted") problems[0] = text_of(result);
+      std::printf("13 GB: %s\n", json::dump(json::to_json(result.timeline)).c_str());
     });
     for (std::size_t i = 1; i < problems.size(); ++i) {
       threads.emplace_back([&, i] {

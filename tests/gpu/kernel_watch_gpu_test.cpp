@@ -533,6 +533,7 @@ TEST_F(KernelWatchOnAGpu, SeesStreamsAndThreads) {
   EXPECT_EQ(profile.records, 800U);
   EXPECT_EQ(word(), 800U);
   EXPECT_EQ(text_of(watch().launches()), "add_one own 800; 0 dropped");
+  EXPECT_EQ(watch().streams(), kManyStreams);
 }
 
 TEST_F(KernelWatchOnAGpu, LosesNoneOfAHundredThousand) {
@@ -578,6 +579,7 @@ TEST_F(KernelWatchOnAGpu, RecordsReplays) {
   });
   EXPECT_EQ(word(), 7U);
   EXPECT_EQ(profile.problem, "") << text_of(profile);
+  EXPECT_EQ(watch().streams(), kManyStreams) << "a graph of four";
   EXPECT_EQ(profile.launches, 13U);
   EXPECT_EQ(profile.records, 13U);
   for (const task::KernelRecord& record : profile.kernels) {

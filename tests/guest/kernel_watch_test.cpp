@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <thread>
 #include <type_traits>
 
 namespace drk::guest::test {
@@ -125,10 +127,30 @@ TEST_F(KernelWatchTest, CountsCapturedLaunchesWhenTheyRun) {
   EXPECT_EQ(text_of(watch_.launches()), "0 dropped");
   for (int i = 0; i < 3; ++i) cuda_.replay(exec);
   EXPECT_EQ(text_of(watch_.launches()), "a own 6; b own 3; 0 dropped");
+  EXPECT_EQ(watch_.streams(), kManyStreams) << "a graph spreads its kernels as it likes";
 
   watch_.begin_calls(LaunchMode::drop);
   cuda_.replay(exec);
   EXPECT_EQ(watch_.kept_launches(), 3U);
+}
+
+TEST(StreamCountTest, CountsDifferentStreamsUpToMany) {
+  StreamCount streams;
+  std::array<char, kManyStreams + 2> handles = {};
+  const auto stream = [&](std::size_t i) { return reinterpret_cast<cupti::Stream>(&handles[i]); };
+  EXPECT_EQ(streams.count(), 0U);
+  streams.saw(nullptr, false);
+  streams.saw(nullptr, false);
+  EXPECT_EQ(streams.count(), 1U);
+  streams.saw(nullptr, true);
+  std::jthread([&] { streams.saw(nullptr, true); }).join();
+  EXPECT_EQ(streams.count(), 3U) << "a thread's null stream is its own";
+  for (std::size_t i = 0; i < handles.size(); ++i) streams.saw(stream(i), true);
+  EXPECT_EQ(streams.count(), kManyStreams);
+  streams.reset();
+  streams.saw(stream(0), true);
+  streams.saw(stream(1), false);
+  EXPECT_EQ(streams.count(), 2U);
 }
 
 TEST_F(KernelWatchTest, RecordsEveryLaunch) {
