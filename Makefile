@@ -9,7 +9,7 @@ BUILD := $(if $(filter dev,$(PRESET)),build,build-$(PRESET))
 with_python = DRK_PYTHON=$$(scripts/setup_python.sh) && export DRK_PYTHON &&
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-gpu fuzz bench hacks format format-check lint clean help setup check-cases
+.PHONY: build demo test test-gpu fuzz bench hacks format format-check lint clean help setup
 
 build: setup $(BUILD)/build.ninja ## Build build/bin/drk (PRESET=asan, tsan, ubsan, release or portable: build-PRESET/bin/drk)
 	@$(with_python) cmake --build $(BUILD) -j $(JOBS)
@@ -29,8 +29,9 @@ fuzz: setup ## Fuzz the HTTP border, SECONDS (300) for each target
 bench: build ## Measure drkernel's own speed
 	@$(with_python) bench/run.sh
 
-hacks: check-cases build ## Judge the candidates in hacks/ of the folder DRK_CASES
-	@$(with_python) $(BUILD)/bin/drk bench "$$DRK_CASES/hacks"
+hacks: build ## Judge the red team's candidates and, if DRK_CASES names a folder, its hacks and honest ones
+	@$(with_python) $(BUILD)/bin/drk hacks --timeout 60 tests/redteam \
+	  $${DRK_CASES:+"$$DRK_CASES/hacks" "$$DRK_CASES/honest"}
 
 format: setup ## Format C++ and Python in place
 	@scripts/format.sh
@@ -55,6 +56,3 @@ setup:
 $(BUILD)/build.ninja: CMakePresets.json | setup
 	@$(with_python) cmake --preset $(PRESET)
 	@touch $@
-
-check-cases:
-	@test -d "$$DRK_CASES/hacks" || { echo "hacks: set DRK_CASES to a folder with hacks/ in it" >&2; exit 1; }

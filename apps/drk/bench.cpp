@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// drk bench: every candidate of some suites, held against what is known of it.
+// drk bench, drk hacks: every candidate of some suites, held against what is known of it.
 #include "drk/base/error.h"
 #include "drk/base/json.h"
+#include "drk/base/random.h"
 
 #include "bench_runner.h"
 #include "command.h"
@@ -23,6 +24,7 @@ suite::Table::Paint painter(const Style& style) {
         return style.good(mark);
       case suite::Agreement::unmet:
         return style.bad(mark);
+      case suite::Agreement::known:
       case suite::Agreement::inert:
         return style.doubtful(mark);
       case suite::Agreement::skipped:
@@ -32,10 +34,10 @@ suite::Table::Paint painter(const Style& style) {
   };
 }
 
-class Bench final : public Command {
+class Bench : public Command {
  public:
   CLI::App* declare(CLI::App& program) override {
-    CLI::App* command = program.add_subcommand("bench", "Judge every candidate of some suites");
+    CLI::App* command = declare_command(program);
     command->add_option("DIR", folders_, "Folder with problem.json or case.json in it or below")
         ->required()
         ->default_str("");
@@ -59,7 +61,7 @@ class Bench final : public Command {
   }
 
   int run(const Surroundings& surroundings) override {
-    const std::vector<suite::Case> cases = load_cases();
+    std::vector<suite::Case> cases = load_cases();
     worker::Options worker_options = locate_worker(guests_, surroundings);
     is_on_gpu_ = !worker_options.gpus.empty();
     // A GPU is measured by one at a time while others compile; an interpreter takes a core.
@@ -73,7 +75,9 @@ class Bench final : public Command {
     (void)evaluator.environment();  // a machine that can judge nothing is told of once
     const suite::Table table(cases, painter(Style::of_stdout(surroundings.no_color)));
     if (!as_json_) write_out(table.header() + "\n");
-    BenchRunner runner(evaluator, cases, runner_options(interrupts.token(), table));
+    BenchRunner::Options how = runner_options(interrupts.token(), table);
+    prepare(cases, how);
+    BenchRunner runner(evaluator, cases, std::move(how));
     const suite::Report report = suite::summarize(runner.run());
     print(report, table);
     if (interrupts.token().stop_requested()) {
@@ -83,6 +87,14 @@ class Bench final : public Command {
     }
     return report.all.unmet == 0 ? kAccepted : kRejected;
   }
+
+ protected:
+  virtual CLI::App* declare_command(CLI::App& program) {
+    return program.add_subcommand("bench", "Judge every candidate of some suites");
+  }
+  /// What is different about a run, and told after it.
+  virtual void prepare(std::vector<suite::Case>& /*cases*/, BenchRunner::Options& /*options*/) {}
+  [[nodiscard]] virtual std::string summary(const suite::Report& /*report*/) const { return ""; }
 
  private:
   [[nodiscard]] std::vector<suite::Case> load_cases() const {
@@ -119,6 +131,7 @@ class Bench final : public Command {
     write_out("\n");
     for (const suite::Tally& group : report.groups) write_out(table.summary(group) + "\n");
     if (report.groups.size() != 1) write_out(table.summary(report.all) + "\n");
+    write_out(summary(report));
   }
 
   std::vector<std::string> folders_;
@@ -133,7 +146,68 @@ class Bench final : public Command {
   bool verbose_ = false;
 };
 
+/// The same on candidates that cheat and on their honest twins, in a random order with random
+/// numbers of trials: a verdict that depends on them is itself a fault.
+class Hacks final : public Bench {
+ public:
+  CLI::App* declare(CLI::App& program) override {
+    CLI::App* command = Bench::declare(program);
+    command->add_option("--seed", seed_, "Of the order and the trials; else drawn, and printed");
+    command->add_option("--share", share_, "One in so many cases, always the same ones")
+        ->check(CLI::Range(1, 100));
+    return command;
+  }
+
+ protected:
+  CLI::App* declare_command(CLI::App& program) override {
+    return program.add_subcommand(
+        "hacks", "Judge candidates that cheat, and their honest twins, in random order");
+  }
+
+  void prepare(std::vector<suite::Case>& cases, BenchRunner::Options& options) override {
+    std::size_t place = 0;
+    std::erase_if(cases, [&](const suite::Case&) { return place++ % share_ != 0; });
+    if (!seed_) seed_ = secure_random(1'000'000);
+    options.shuffle = seed_;
+  }
+
+  [[nodiscard]] std::string summary(const suite::Report& report) const override {
+    std::uint32_t caught = 0, inert = 0, missed = 0, known = 0, honest = 0, alarms = 0;
+    for (const suite::Row& row : report.rows) {
+      if (row.agreement == suite::Agreement::skipped) continue;
+      const bool is_met = row.agreement == suite::Agreement::met;
+      if (row.expected == suite::Expectation::accept) {
+        ++(is_met ? honest : alarms);
+      } else if (row.agreement == suite::Agreement::inert) {
+        ++inert;
+      } else if (row.agreement == suite::Agreement::known) {
+        ++known;
+      } else {
+        ++(is_met ? caught : missed);
+      }
+    }
+    return fmt::format(
+        "seed {}: {} caught, {} inert, {} missed, {} known gaps; {} honest accepted, {} false "
+        "alarms\n",
+        seed_.value_or(0),
+        caught,
+        inert,
+        missed,
+        known,
+        honest,
+        alarms);
+  }
+
+ private:
+  std::optional<std::uint64_t> seed_;
+  std::size_t share_ = 1;
+};
+
 }  // namespace
+
+std::unique_ptr<Command> make_hacks() {
+  return std::make_unique<Hacks>();
+}
 
 std::unique_ptr<Command> make_bench() {
   return std::make_unique<Bench>();

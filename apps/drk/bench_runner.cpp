@@ -8,7 +8,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
 #include <pthread.h>
+#include <random>
 #include <thread>
 
 namespace drk::cli {
@@ -27,8 +30,19 @@ BenchRunner::BenchRunner(worker::Evaluator& evaluator,
     : evaluator_(evaluator),
       cases_(cases),
       options_(std::move(options)),
+      order_(cases.size()),
       rows_(cases.size()),
-      progress_(options_.progress) {}
+      progress_(options_.progress) {
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  if (!options_.shuffle) return;
+  constexpr std::uint32_t kLeastTrials = 3, kMostTrials = 8;
+  std::mt19937_64 random(*options_.shuffle);
+  std::shuffle(order_.begin(), order_.end(), random);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const auto more = static_cast<std::uint32_t>(random() % (kMostTrials - kLeastTrials + 1));
+    trials_of_cases_.push_back(kLeastTrials + more);
+  }
+}
 
 std::vector<suite::Row> BenchRunner::run() {
   {
@@ -51,9 +65,9 @@ std::vector<suite::Row> BenchRunner::run() {
 void BenchRunner::work() noexcept {
   try {
     while (!is_ending_ && !options_.stop.stop_requested()) {
-      const std::size_t index = next_++;
-      if (index >= cases_.size()) return;
-      judge(index);
+      const std::size_t place = next_++;
+      if (place >= order_.size()) return;
+      judge(order_[place]);
     }
   } catch (const std::exception&) {
     const std::lock_guard lock(mutex_);
@@ -69,6 +83,7 @@ void BenchRunner::judge(std::size_t index) {
     return add(index, suite::skip(one, "needs a GPU"));
   }
   task::Task task = suite::make_task(one);
+  if (!trials_of_cases_.empty()) task.num_correct_trials = trials_of_cases_[index];
   if (options_.trials) task.num_correct_trials = *options_.trials;
   if (options_.timeout_s) task.limits.total_s = *options_.timeout_s;
   worker::EvaluateOptions how;

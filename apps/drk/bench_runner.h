@@ -25,6 +25,8 @@ class BenchRunner {
     task::Mode mode = task::Mode::interpreter;  ///< What needs a GPU is left out without one.
     std::optional<std::uint32_t> trials;        ///< Else as many as a task has by itself.
     std::optional<double> timeout_s;            ///< Else as a task has it.
+    std::optional<std::uint64_t>
+        shuffle;             ///< In an order, and by numbers of trials, drawn from it.
     bool fail_fast = false;  ///< Start no further case after one that is not met.
     std::stop_token stop;
     ProgressLine::Manner progress = ProgressLine::Manner::silent;
@@ -49,8 +51,10 @@ class BenchRunner {
   const std::vector<suite::Case>& cases_;
   Options options_;
 
-  std::atomic<std::size_t> next_ = 0;    // the first case that no thread has taken
-  std::atomic<bool> is_ending_ = false;  // set by a case or a fault; read before each case
+  std::vector<std::size_t> order_;              // constant after construction
+  std::vector<std::uint32_t> trials_of_cases_;  // the same; empty where they are not drawn
+  std::atomic<std::size_t> next_ = 0;           // the first in that order that no thread has taken
+  std::atomic<bool> is_ending_ = false;         // set by a case or a fault; read before each case
 
   std::mutex mutex_;  // guards all below, and the calls of on_row
   std::vector<std::optional<suite::Row>> rows_;

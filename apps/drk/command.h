@@ -34,6 +34,8 @@ class Command {
 
 [[nodiscard]] std::unique_ptr<Command> make_eval();
 [[nodiscard]] std::unique_ptr<Command> make_bench();
+[[nodiscard]] std::unique_ptr<Command> make_hacks();
+[[nodiscard]] std::unique_ptr<Command> make_rejudge();
 [[nodiscard]] std::unique_ptr<Command> make_replay();
 [[nodiscard]] std::unique_ptr<Command> make_serve();
 [[nodiscard]] std::unique_ptr<Command> make_submit();

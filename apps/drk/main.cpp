@@ -43,7 +43,9 @@ std::vector<Declared> declare_all(CLI::App& program) {
   std::vector<Declared> all;
   for (const auto& make : {make_eval,
                            make_bench,
+                           make_hacks,
                            make_replay,
+                           make_rejudge,
                            make_serve,
                            make_submit,
                            make_status,

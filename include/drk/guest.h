@@ -147,11 +147,20 @@ struct LoadCandidate {
 };
 BOOST_DESCRIBE_STRUCT(LoadCandidate, (), (entry_point, init_seed, init_inputs, own_init_inputs))
 
+/// What becomes of the floating values that get_inputs() has given.
+///   given    nothing
+///   shifted  the mean is taken off what has one sign; else a standard deviation is added
+///   scaled   times 3
+///   special  one in 24 each becomes 0, becomes -0, or repeats its neighbour
+enum class Distribution : std::uint8_t { given, shifted, scaled, special };
+BOOST_DESCRIBE_ENUM(Distribution, given, shifted, scaled, special)
+
 struct MakeInputs {
   static constexpr const char* kKind = "make_inputs";
   std::uint64_t seed = 0;
+  Distribution distribution = Distribution::given;
 };
-BOOST_DESCRIBE_STRUCT(MakeInputs, (), (seed))
+BOOST_DESCRIBE_STRUCT(MakeInputs, (), (seed, distribution))
 
 /// Launches of own kernels during a call: executed, or counted and left out.
 enum class LaunchMode : std::uint8_t { run, drop };
@@ -167,15 +176,21 @@ BOOST_DESCRIBE_ENUM(FreshMemory, as_is, zeros, ones)
 enum class CallPurpose : std::uint8_t { run, time, profile };
 BOOST_DESCRIBE_ENUM(CallPurpose, run, time, profile)
 
+/// torch.no_grad(), torch.enable_grad() or torch.inference_mode().
+enum class GradMode : std::uint8_t { off, on, inference };
+BOOST_DESCRIBE_ENUM(GradMode, off, on, inference)
+
 /// Call the model. `inputs` is a list of arguments or a dict of keyword arguments. One descriptor:
 /// the block of `inputs`, mapped shared and writable. With
 /// `same_inputs` there is none, and the model gets the very tensors of the call before, whose
 /// memory the worker has meanwhile rewritten: an answer remembered by object, pointer or version is
-/// then a wrong one.
+/// then a wrong one. `other_calls` need one descriptor more: a block of the layout of `inputs`.
 struct Call {
   static constexpr const char* kKind = "call";
   bool same_inputs = false;
   bool compiled = false;  ///< The reference's model under torch.compile.
+  bool exact = false;     ///< The reference's model and the inputs in float64.
+  GradMode grad = GradMode::off;
   value::Bundle inputs;
   std::uint64_t forward_seed = 0;  ///< Set before the first call.
   std::uint32_t warmup_calls = 0;  ///< Before the first that counts.
@@ -186,13 +201,19 @@ struct Call {
   LaunchMode launches = LaunchMode::run;
   FreshMemory fresh_memory = FreshMemory::as_is;
   CallPurpose purpose = CallPurpose::run;
-  bool want_output = true;             ///< Of the last call.
+  bool want_output = true;  ///< Of the last call.
+  /// Of the calls that count, from 0, in order: those whose outputs are wanted as well, and those
+  /// that find the other block's values in their inputs, put there in place and taken away after.
+  std::vector<std::uint32_t> sampled_calls;
+  std::vector<std::uint32_t> other_calls;
   std::uint64_t max_output_bytes = 0;  ///< More is not sent.
 };
 BOOST_DESCRIBE_STRUCT(Call,
                       (),
                       (same_inputs,
                        compiled,
+                       exact,
+                       grad,
                        inputs,
                        forward_seed,
                        warmup_calls,
@@ -204,6 +225,8 @@ BOOST_DESCRIBE_STRUCT(Call,
                        fresh_memory,
                        purpose,
                        want_output,
+                       sampled_calls,
+                       other_calls,
                        max_output_bytes))
 
 /// No exec, no fork, no new machine code from here on.
@@ -344,14 +367,20 @@ constexpr std::uint32_t kManyStreams = 4;
 struct Called {
   static constexpr const char* kKind = "called";
   std::vector<double> call_us;   ///< By the guest's clock; of timed calls on a GPU by the device's.
-  std::uint64_t peak_bytes = 0;  ///< Of device memory that torch held, since the guest began.
+  std::uint64_t peak_bytes = 0;  ///< Of device memory that torch held during the request.
   std::optional<task::Profile> profile;
   std::vector<task::KernelLaunches> kernels;
   std::uint32_t streams = 0;  ///< That kernels were launched on, up to kManyStreams.
   std::uint64_t dropped_launches = 0;
   std::uint64_t kept_launches = 0;  ///< Own ones that should have been dropped and ran: in a graph.
+  /// Programs (blocks of a grid) of own kernels that each call launched, also those before the
+  /// first that counts. Empty where that is unknown.
+  std::vector<std::uint64_t> call_programs;
   std::optional<BadLeaf> bad_leaf;  ///< Then there is no output.
-  value::Bundle output;             ///< Elements in the last allocation.
+  /// Elements in the last allocation. Where outputs of further calls were asked for, a list: of the
+  /// last call, then of each of `kept_calls`.
+  value::Bundle output;
+  std::vector<std::uint32_t> kept_calls;  ///< Of those asked for, the ones that were made.
 };
 BOOST_DESCRIBE_STRUCT(Called,
                       (),
@@ -362,8 +391,10 @@ BOOST_DESCRIBE_STRUCT(Called,
                        streams,
                        dropped_launches,
                        kept_launches,
+                       call_programs,
                        bad_leaf,
-                       output))
+                       output,
+                       kept_calls))
 
 struct ToolsRan {
   static constexpr const char* kKind = "tools_ran";

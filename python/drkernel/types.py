@@ -152,7 +152,7 @@ class Result:
     @property
     def has_verdict(self) -> bool:
         """False when it is final for a reason that is not the candidate's, or not final yet."""
-        if self.fault is Fault.infra or not self.status.is_final:
+        if self.fault in (Fault.infra, Fault.task) or not self.status.is_final:
             return False
         return self.status is not Status.cancelled
 

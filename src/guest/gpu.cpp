@@ -120,6 +120,11 @@ void Gpu::release_cached() const {
   (void)call(torch_.empty_cuda_cache.get());
 }
 
+void Gpu::reset_peak() const {
+  const Ref device = Ref::own(PyLong_FromLong(0));
+  (void)call(torch_.reset_cuda_peaks.get(), device.get());
+}
+
 std::uint64_t Gpu::peak_bytes() const {
   const Ref device = Ref::own(PyLong_FromLong(0));
   Ref found = call(torch_.cuda_memory_stats.get(), device.get());

@@ -40,6 +40,7 @@ class Gpu {
   /// Gives memory that torch keeps for later back to the driver.
   void release_cached() const;
   /// Of memory that torch has had from the driver at one time.
+  void reset_peak() const;
   [[nodiscard]] std::uint64_t peak_bytes() const;
 
   /// Starts the clock behind an emptied L2 cache ...

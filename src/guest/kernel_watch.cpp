@@ -87,8 +87,13 @@ struct Launch {
   Function* function = nullptr;
   std::array<std::uint32_t, 3>* grid = nullptr;  ///< Null where it is not among the arguments.
   Stream stream = nullptr;
-  bool per_thread = false;  ///< The null stream is the thread's.
+  bool per_thread = false;     ///< The null stream is the thread's.
+  std::uint64_t programs = 1;  ///< Blocks of the grid; 1 where that is not among the arguments.
 };
+
+std::uint64_t programs_of(const std::array<std::uint32_t, 3>& grid) noexcept {
+  return std::uint64_t{grid[0]} * grid[1] * grid[2];
+}
 
 Launch launch_of(DriverCall call, const CallbackData& data) {
   // The driver goes on with these very bytes, whatever a callback has made of them.
@@ -97,8 +102,10 @@ Launch launch_of(DriverCall call, const CallbackData& data) {
     case DriverCall::launch_kernel_ex:
     case DriverCall::launch_kernel_ex_ptsz: {
       auto* ex = static_cast<cupti::LaunchExArguments*>(bytes);
-      Stream stream = ex->config == nullptr ? nullptr : ex->config->stream;
-      return {&ex->function, nullptr, stream, call == DriverCall::launch_kernel_ex_ptsz};
+      const bool per_thread = call == DriverCall::launch_kernel_ex_ptsz;
+      if (ex->config == nullptr) return {&ex->function, nullptr, nullptr, per_thread};
+      const cupti::LaunchConfig& config = *ex->config;
+      return {&ex->function, nullptr, config.stream, per_thread, programs_of(config.grid)};
     }
     case DriverCall::launch_kernel:
     case DriverCall::launch_kernel_ptsz:
@@ -107,7 +114,7 @@ Launch launch_of(DriverCall call, const CallbackData& data) {
       auto* plain = static_cast<cupti::LaunchArguments*>(bytes);
       const bool per_thread =
           call == DriverCall::launch_kernel_ptsz || call == DriverCall::launch_cooperative_ptsz;
-      return {&plain->function, &plain->grid, plain->stream, per_thread};
+      return {&plain->function, &plain->grid, plain->stream, per_thread, programs_of(plain->grid)};
     }
     default:  // cuLaunch and its like, which only know the null stream
       return {static_cast<Function*>(bytes), nullptr, nullptr, false};
@@ -342,6 +349,7 @@ void KernelWatch::on_graph_launch(bool per_thread, const CallbackData& data) {
     return;
   }
   if (!has_worked(data) || *data.shared == kCaptured) return;
+  replayed_ = true;
   const auto contents = graphs_.contents(call.exec);
   if (recording_ && (!contents || !contents->complete)) ++unclear_graphs_;
   if (!contents) return;
@@ -349,7 +357,9 @@ void KernelWatch::on_graph_launch(bool per_thread, const CallbackData& data) {
   if (contents->kernels.size() > 1) streams_.saw_many();
   for (Kernel* kernel : contents->kernels) {
     ++kernel->launches;
-    if (dropping && is_own(kernel->origin)) ++kept_;
+    if (!is_own(kernel->origin)) continue;
+    ++own_;
+    if (dropping) ++kept_;
   }
   if (recording_) recorded_launches_ += contents->kernels.size();
 }
@@ -360,7 +370,7 @@ void KernelWatch::on_launch(DriverCall call, const CallbackData& data) {
     *data.shared = 0;
     launch_begins(call, data);
   } else if (has_worked(data) && *data.shared != 0) {
-    launch_returned(data);
+    launch_returned(call, data);
   }
 }
 
@@ -384,7 +394,7 @@ void KernelWatch::launch_begins(DriverCall call, const CallbackData& data) {
   *data.shared = note;
 }
 
-void KernelWatch::launch_returned(const CallbackData& data) {
+void KernelWatch::launch_returned(DriverCall call, const CallbackData& data) {
   const std::uint64_t note = *data.shared;
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the word that lies between is CUPTI's
   auto* kernel = reinterpret_cast<Kernel*>(note & ~kFlags);
@@ -395,7 +405,10 @@ void KernelWatch::launch_returned(const CallbackData& data) {
   }
   if ((note & kDropped) != 0) ++dropped_;
   if ((note & kCaptured) != 0) return;
-  if ((note & kDropped) == 0) ++kernel->launches;
+  if ((note & kDropped) == 0) {
+    ++kernel->launches;
+    if (is_own(kernel->origin)) own_ += launch_of(call, data).programs;
+  }
   if (!recording_) return;
   ++recorded_launches_;
   const std::lock_guard lock(mutex_);
@@ -417,6 +430,8 @@ void KernelWatch::begin_calls(LaunchMode mode) {
   mode_ = mode;
   origins_.reset_counts();
   streams_.reset();
+  own_ = 0;
+  replayed_ = false;
   dropped_ = 0;
   kept_ = 0;
 }

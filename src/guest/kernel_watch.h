@@ -76,6 +76,10 @@ class KernelWatch {
   void begin_calls(LaunchMode mode);
   /// Launches that the driver accepted, own kernels first, then the most frequent; at most 128.
   [[nodiscard]] LaunchLog launches() const;
+  /// Programs (blocks) of own kernels so far; a kernel that a graph launched counts as one.
+  [[nodiscard]] std::uint64_t own_programs() const noexcept { return own_; }
+  /// A graph was launched: how much its kernels do is not among its arguments.
+  [[nodiscard]] bool has_replayed() const noexcept { return replayed_; }
   /// Streams that kernels were launched on, not counted beyond kManyStreams.
   [[nodiscard]] std::uint32_t streams() const noexcept { return streams_.count(); }
   /// Launches of own kernels by graphs, in LaunchMode::drop, that could not be left out.
@@ -106,7 +110,7 @@ class KernelWatch {
   void on_graph_launch(bool per_thread, const cupti::CallbackData& data);
   void on_launch(cupti::DriverCall call, const cupti::CallbackData& data);
   void launch_begins(cupti::DriverCall call, const cupti::CallbackData& data);
-  void launch_returned(const cupti::CallbackData& data);
+  void launch_returned(cupti::DriverCall call, const cupti::CallbackData& data);
   [[nodiscard]] bool is_capturing(cupti::Stream stream, bool per_thread) const;
   [[nodiscard]] std::string prove_alive();
 
@@ -127,6 +131,8 @@ class KernelWatch {
   std::atomic<bool> recording_ = false;
   std::atomic<bool> proving_ = false;
   StreamCount streams_;
+  std::atomic<std::uint64_t> own_ = 0;
+  std::atomic<bool> replayed_ = false;
   std::atomic<std::uint64_t> dropped_ = 0;
   std::atomic<std::uint64_t> kept_ = 0;
   std::atomic<std::uint64_t> recorded_launches_ = 0;  ///< That must have a record.

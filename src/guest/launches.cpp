@@ -18,9 +18,12 @@ using Key = std::tuple<std::string, std::uint32_t, std::string>;  // file, line,
 // A method descriptor carries no user pointer, hence the one static of this file.
 struct Watch {
   std::vector<std::string> system_paths;
-  PyObject* original = nullptr;  // never freed: the process ends by _exit
+  // Never freed: the process ends by _exit.
+  PyObject* original = nullptr;
+  PyObject* builder = nullptr;  // knows the grid of the launch that it serves
   LaunchMode mode = LaunchMode::run;
   std::map<Key, std::uint64_t> counts;
+  std::uint64_t own = 0;
   std::uint64_t dropped = 0;
 };
 Watch& watch() {
@@ -35,6 +38,15 @@ Key key_of(PyObject* executor) {
           static_cast<std::uint32_t>(
               PyLong_AsUnsignedLongMask(attribute(code.get(), "co_firstlineno").get())),
           printed(attribute(code.get(), "co_name").get(), 256)};
+}
+
+std::uint64_t programs_of_last_launch() {
+  const Ref grid = attribute(watch().builder, "grid_dim");
+  std::uint64_t programs = 1;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(grid.get()); ++i) {
+    programs *= PyLong_AsUnsignedLongLong(PyTuple_GetItem(grid.get(), i));
+  }
+  return programs;
 }
 
 PyObject* launch(PyObject* executor, PyObject* arguments, PyObject* keywords) {
@@ -52,6 +64,7 @@ PyObject* launch(PyObject* executor, PyObject* arguments, PyObject* keywords) {
     }
     Ref result = Ref::own(PyObject_Call(watch().original, with_self.get(), keywords));
     ++watch().counts[key];
+    if (is_own_file(std::get<0>(key))) watch().own += programs_of_last_launch();
     return result.release();
   } catch (const PythonRaised&) {
     return nullptr;
@@ -86,6 +99,7 @@ void watch_launches(std::vector<std::string> system_paths) {
   const Ref interpreter = import_module("triton.runtime.interpreter");
   const Ref executor = attribute(interpreter.get(), "GridExecutor");
   watch().system_paths = std::move(system_paths);
+  watch().builder = attribute(interpreter.get(), "interpreter_builder").release();
   watch().original = attribute(executor.get(), "__call__").release();
   const Ref descriptor = Ref::own(
       PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(executor.get()), &launch_definition));
@@ -96,6 +110,7 @@ void watch_launches(std::vector<std::string> system_paths) {
 void begin_launches(LaunchMode mode) {
   watch().mode = mode;
   watch().counts.clear();
+  watch().own = 0;
   watch().dropped = 0;
 }
 
@@ -108,6 +123,10 @@ LaunchLog launches() {
     log.kernels.push_back({name, file, line, is_own_file(file), count});
   }
   return log;
+}
+
+std::uint64_t own_programs() {
+  return watch().own;
 }
 
 }  // namespace drk::guest

@@ -32,5 +32,7 @@ struct LaunchLog {
   std::uint64_t dropped = 0;
 };
 [[nodiscard]] LaunchLog launches();
+/// Programs (of a grid) of own kernels that ran to their end, since begin_launches.
+[[nodiscard]] std::uint64_t own_programs();
 
 }  // namespace drk::guest

@@ -39,19 +39,22 @@ std::vector<std::string> texts_of(PyObject* list) {
   return texts;
 }
 
-/// prepare(socket_fd: int, hello: str, system_paths: list[str]) -> None
+/// prepare(socket_fd: int, hello: str, system_paths: list[str], inputs: module inputs.py) -> None
 PyObject* prepare(PyObject* /*self*/, PyObject* arguments) {
   try {
     int socket = -1;
     const char* hello = nullptr;
     PyObject* paths = nullptr;
-    if (PyArg_ParseTuple(arguments, "isO:prepare", &socket, &hello, &paths) == 0) return nullptr;
+    PyObject* inputs = nullptr;
+    if (PyArg_ParseTuple(arguments, "isOO:prepare", &socket, &hello, &paths, &inputs) == 0) {
+      return nullptr;
+    }
     if (prepared()) {
       PyErr_SetString(PyExc_RuntimeError, "already prepared");
       return nullptr;
     }
     watch_launches(texts_of(paths));
-    prepared().emplace(Prepared{TorchFunctions(), Fd(socket), hello});
+    prepared().emplace(Prepared{TorchFunctions(inputs), Fd(socket), hello});
     return Ref::share(Py_None).release();
   } catch (const PythonRaised&) {
     return nullptr;

@@ -27,6 +27,7 @@ namespace drk::guest {
 
 namespace {
 
+constexpr std::size_t kMaxCountedCalls = 4096;
 constexpr std::size_t kMaxParameters = 256;  // a reply must fit one message
 
 /// A request that cannot be done, on its way to becoming a reply.
@@ -163,11 +164,11 @@ class Session {
     is_reference_ = true;
     path_ = scratch_ + "/reference.py";
     const Ref module = run_module("reference", fds.at(0));
-    const Ref model_class = find_class(module.get(), request.entry_point);
+    Ref model_class = find_class(module.get(), request.entry_point);
     get_inputs_ = find_function(module.get(), "get_inputs");
     const Ref get_init_inputs = find_function(module.get(), "get_init_inputs");
     seed(request.init_seed);
-    const Ref made = attempt(task::FailureKind::inputs_error, "get_init_inputs() raised", [&] {
+    Ref made = attempt(task::FailureKind::inputs_error, "get_init_inputs() raised", [&] {
       return call(get_init_inputs.get());
     });
     if (PyList_Check(made.get()) == 0 && PyTuple_Check(made.get()) == 0) {
@@ -183,6 +184,7 @@ class Session {
         return call(attribute(import_module("torch").get(), "compile").get(), model_.get());
       });
     }
+    reference_ = {std::move(model_class), std::move(made)};
     release_memory();
     return loaded;
   }
@@ -257,13 +259,18 @@ class Session {
   }
 
   void construct(PyObject* model_class, PyObject* arguments, std::uint64_t init_seed) {
-    seed(init_seed);
+    init_seed_ = init_seed;
     model_ = attempt(task::FailureKind::construct_error, "the model's constructor raised", [&] {
-      const Ref tuple = Ref::own(PySequence_Tuple(arguments));
-      Ref model = Ref::own(PyObject_Call(model_class, tuple.get(), nullptr));
-      return gpu_ && is_module(model.get()) ? gpu_->move_model(model.get()) : std::move(model);
+      return build_model(model_class, arguments);
     });
     check_device();
+  }
+
+  Ref build_model(PyObject* model_class, PyObject* arguments) {
+    seed(init_seed_);
+    const Ref tuple = Ref::own(PySequence_Tuple(arguments));
+    Ref model = Ref::own(PyObject_Call(model_class, tuple.get(), nullptr));
+    return gpu_ && is_module(model.get()) ? gpu_->move_model(model.get()) : std::move(model);
   }
 
   [[nodiscard]] bool is_module(PyObject* model) const {
@@ -299,7 +306,13 @@ class Session {
 
   Reply handle(const MakeInputs& request, const std::vector<Fd>& /*fds*/) {
     if (!get_inputs_) fail(task::FailureKind::inputs_error, "no problem is loaded");
-    const Ref inputs = make_inputs(request.seed);
+    Ref inputs = make_inputs(request.seed);
+    if (request.distribution != Distribution::given) {
+      const Ref name = make_text(json::name_of(request.distribution));
+      inputs = attempt(task::FailureKind::inputs_error, "its inputs cannot be varied", [&] {
+        return call(torch_.vary.get(), inputs.get(), name.get());
+      });
+    }
     if (PyList_Check(inputs.get()) == 0 && PyTuple_Check(inputs.get()) == 0 &&
         PyDict_Check(inputs.get()) == 0) {
       fail(task::FailureKind::inputs_error,
@@ -334,6 +347,7 @@ class Session {
 
   Reply handle(const Call& request, const std::vector<Fd>& fds) {
     if (!model_) fail(task::FailureKind::call_error, "no model is loaded");
+    if (gpu_) gpu_->reset_peak();  // what varied or exact values took is not what a call takes
     if (request.same_inputs) {
       inputs_.copy_to_device(driver());
     } else {
@@ -341,32 +355,68 @@ class Session {
       keywords_ = Ref();
       set_arguments(take_in(request.inputs, fds.at(0).get()));
     }
+    take_other_inputs(request, fds);
     if (!arguments_) fail(task::FailureKind::call_error, "there was no call before");
     seed(request.forward_seed);
     watch_launches_of(request.launches);
     fill_fresh_memory(request);
     const FreshMemoryScope fresh_memory(request.fresh_memory);
     Called called;
-    Ref output = call_model(request, called);
+    std::vector<Ref> kept;  // of further calls
+    Ref output = request.exact ? call_exactly(request, called) : call_model(request, called, kept);
     LaunchLog log = gpu_ && gpu_->watch() ? gpu_->watch()->launches() : launches();
     if (gpu_ && gpu_->watch()) {
       called.kept_launches = gpu_->watch()->kept_launches();
       called.streams = gpu_->watch()->streams();
+      if (gpu_->watch()->has_replayed()) called.call_programs.clear();  // unknown
     }
     watch_launches_of(LaunchMode::run);
     called.kernels = std::move(log.kernels);
     called.dropped_launches = log.dropped;
     if (request.want_output) {
-      Exported exported =
-          attempt_export(output.get(), "output", Strides::dense, request.max_output_bytes);
+      const bool has_more = !request.sampled_calls.empty() || !request.other_calls.empty();
+      const Ref outputs = has_more ? list_of(std::move(output), kept) : std::move(output);
+      const std::uint64_t max_bytes = request.max_output_bytes * (kept.size() + 1);
+      Exported exported = attempt_export(outputs.get(), "output", Strides::dense, max_bytes);
       called.output = std::move(exported.bundle);
       called.bad_leaf = std::move(exported.bad_leaf);
     }
     inputs_.copy_to_host(driver());  // what the call wrote to them shows in the worker's block
     if (gpu_) called.peak_bytes = gpu_->peak_bytes();
     output = Ref();
+    other_inputs_ = Mapping();
     release_memory();
     return called;
+  }
+
+  static Ref list_of(Ref first, std::vector<Ref>& rest) {
+    Ref list = Ref::own(PyList_New(0));
+    PyList_Append(list.get(), first.get());
+    for (const Ref& item : rest) PyList_Append(list.get(), item.get());
+    return list;
+  }
+
+  /// The values that some of the calls find in place of the usual ones.
+  void take_other_inputs(const Call& request, const std::vector<Fd>& fds) {
+    if (request.other_calls.empty()) return;
+    other_inputs_ = Mapping::shared(fds.back().get(), inputs_.bytes, false);
+  }
+
+  /// The reference in float64, as far as its code lets it: by a model of its own, of equal weights.
+  Ref call_exactly(const Call& request, Called& called) {
+    if (!is_reference_) fail(task::FailureKind::call_error, "no problem is loaded");
+    return attempt(task::FailureKind::call_error, "the model does not run in float64", [&] {
+      if (!exact_model_) {
+        const Ref plain = build_model(reference_.model_class.get(), reference_.arguments.get());
+        exact_model_ = call(torch_.widen_model.get(), plain.get());
+        seed(request.forward_seed);
+      }
+      Ref keywords = keywords_ ? Ref::share(keywords_.get()) : Ref::own(PyDict_New());
+      Ref output =
+          call(torch_.call_exactly.get(), exact_model_.get(), arguments_.get(), keywords.get());
+      called.call_us.push_back(0);
+      return output;
+    });
   }
 
   void watch_launches_of(LaunchMode mode) {
@@ -394,13 +444,13 @@ class Session {
     keywords_ = by_name ? Ref::share(inputs.get()) : Ref();
   }
 
-  Ref call_model(const Call& request, Called& called) {
+  Ref call_model(const Call& request, Called& called, std::vector<Ref>& kept) {
     PyObject* model = request.compiled && compiled_ ? compiled_.get() : model_.get();
     Ref output;
-    const bool by_device = gpu_ && request.purpose == CallPurpose::time;
+    Manner manner = {gpu_ && request.purpose == CallPurpose::time, request.grad};
     const std::int64_t warm_ns = now_ns() + static_cast<std::int64_t>(request.warmup_s * 1e9);
     for (std::uint32_t i = 0; i < request.warmup_calls || now_ns() < warm_ns; ++i) {
-      output = call_once(model, by_device).output;
+      output = call_counted(model, manner, called).output;
     }
     KernelWatch* recorder =
         gpu_ && request.purpose == CallPurpose::profile ? gpu_->watch() : nullptr;
@@ -409,9 +459,15 @@ class Session {
     for (std::uint32_t i = 0; i < request.calls; ++i) {
       const double spent_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
       if (i >= request.min_calls && request.budget_s > 0 && spent_s > request.budget_s) break;
-      OneCall one = call_once(model, by_device);
+      const OtherValues other(*this, contains(request.other_calls, i));
+      OneCall one = call_counted(model, manner, called);
       called.call_us.push_back(one.us);
-      output = std::move(one.output);  // the last but one is freed outside the clocked span
+      output = Ref();  // freed outside the clocked span
+      output = std::move(one.output);
+      if (contains(request.sampled_calls, i) || contains(request.other_calls, i)) {
+        kept.push_back(Ref::share(output.get()));
+        called.kept_calls.push_back(i);
+      }
     }
     if (recorder != nullptr) {
       called.profile = recorder->end_records(static_cast<std::uint32_t>(called.call_us.size()));
@@ -419,21 +475,94 @@ class Session {
     return output;
   }
 
+  static bool contains(const std::vector<std::uint32_t>& list, std::uint32_t item) {
+    return std::find(list.begin(), list.end(), item) != list.end();
+  }
+
+  /// Puts the other block's values into the inputs, in place, and takes them away again.
+  class OtherValues {
+   public:
+    OtherValues(const Session& session, bool wanted) : session_(session) {
+      if (!wanted) return;
+      const Inputs& inputs = session_.inputs_;
+      inputs.copy_to_host(session_.driver());
+      saved_.assign(inputs.placed.host.data, inputs.placed.host.data + inputs.bytes);
+      put(session_.other_inputs_.bytes());
+    }
+    OtherValues(const OtherValues&) = delete;
+    OtherValues& operator=(const OtherValues&) = delete;
+    ~OtherValues() {
+      if (!saved_.empty()) put(saved_);
+    }
+
+   private:
+    void put(std::span<const std::byte> values) const {
+      const Inputs& inputs = session_.inputs_;
+      if (!values.empty()) std::memcpy(inputs.placed.host.data, values.data(), values.size());
+      inputs.copy_to_device(session_.driver());
+    }
+    const Session& session_;
+    std::vector<std::byte> saved_;
+  };
+
+  struct Manner {
+    bool by_device = false;
+    GradMode grad = GradMode::off;
+  };
   struct OneCall {
     Ref output;
     double us = 0;
   };
+  /// torch's guard of the mode, where it is wanted.
+  class InferenceScope {
+   public:
+    InferenceScope(const TorchFunctions& torch, bool wanted) {
+      if (!wanted) return;
+      guard_ = call(torch.inference_mode.get(), Py_True);
+      (void)call(attribute(guard_.get(), "__enter__").get());
+    }
+    InferenceScope(const InferenceScope&) = delete;
+    InferenceScope& operator=(const InferenceScope&) = delete;
+    ~InferenceScope() {
+      if (!guard_) return;
+      // Not of C++: torch's own function, which raises nothing. What forward has raised stays.
+      PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+      PyErr_Fetch(&type, &value, &traceback);
+      Py_DecRef(PyObject_CallMethod(guard_.get(), "__exit__", "OOO", Py_None, Py_None, Py_None));
+      PyErr_Restore(type, value, traceback);
+    }
+
+   private:
+    Ref guard_;
+  };
+
+  /// The same, and how much of its own it launched.
+  OneCall call_counted(PyObject* model, Manner manner, Called& called) {
+    const std::uint64_t before = own_programs_so_far();
+    OneCall one = call_once(model, manner);
+    // As many as a message holds: what comes later is as what came before.
+    if (called.call_programs.size() < kMaxCountedCalls) {
+      called.call_programs.push_back(own_programs_so_far() - before);
+    }
+    return one;
+  }
+
+  [[nodiscard]] std::uint64_t own_programs_so_far() const {
+    return gpu_ && gpu_->watch() ? gpu_->watch()->own_programs() : own_programs();
+  }
+
   /// Returns when the device is done with it.
-  OneCall call_once(PyObject* model, bool by_device) {
-    (void)call(torch_.set_grad_enabled.get(), Py_False);
+  OneCall call_once(PyObject* model, Manner manner) {
+    (void)call(torch_.set_grad_enabled.get(), manner.grad == GradMode::on ? Py_True : Py_False);
+    const InferenceScope inference(torch_, manner.grad == GradMode::inference);
     OneCall one;
     one.output = attempt(task::FailureKind::call_error, "forward raised", [&] {
-      if (by_device) gpu_->begin_timing();
+      if (manner.by_device) gpu_->begin_timing();
       const std::int64_t start_ns = now_ns();
       PyObject* result = PyObject_Call(model, arguments_.get(), keywords_.get());
       const std::int64_t end_ns = now_ns();
       one.us = static_cast<double>(end_ns - start_ns) * 1e-3;
-      if (result != nullptr && by_device) one.us = gpu_->end_timing_us();
+      if (result != nullptr && manner.by_device) one.us = gpu_->end_timing_us();
       return Ref::own(result);
     });
     check_device();
@@ -580,8 +709,15 @@ class Session {
   std::unique_ptr<Gpu> gpu_;  ///< Empty without a GPU. Declared before what lies on it.
   bool is_reference_ = false;
   Inputs inputs_;
+  Mapping other_inputs_;  ///< Of the call under way.
   Ref get_inputs_;
+  std::uint64_t init_seed_ = 0;
   Ref model_;
+  Ref exact_model_;  ///< A reference's in float64, once it was asked for.
+  struct {
+    Ref model_class;
+    Ref arguments;
+  } reference_;    ///< What its models are made of.
   Ref compiled_;   ///< A reference's, where it was asked for.
   Ref arguments_;  ///< Of the last call.
   Ref keywords_;   ///< The same; empty where there are none.

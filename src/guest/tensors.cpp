@@ -77,7 +77,7 @@ void copy_run(const std::byte* from,
 
 }  // namespace
 
-TorchFunctions::TorchFunctions() {
+TorchFunctions::TorchFunctions(PyObject* inputs) {
   const Ref torch = import_module("torch");
   const Ref c = attribute(torch.get(), "_C");
   const Ref base = attribute(c.get(), "TensorBase");
@@ -112,7 +112,12 @@ TorchFunctions::TorchFunctions() {
   if (PyObject_HasAttrString(c.get(), "_cuda_emptyCache") != 0) {
     empty_cuda_cache = attribute(c.get(), "_cuda_emptyCache");
     cuda_memory_stats = attribute(c.get(), "_cuda_memoryStats");
+    reset_cuda_peaks = attribute(c.get(), "_cuda_resetPeakMemoryStats");
   }
+  vary = attribute(inputs, "vary");
+  widen_model = attribute(inputs, "widen_model");
+  call_exactly = attribute(inputs, "call_exactly");
+  inference_mode = attribute(c.get(), "_InferenceMode");
   random_seed = attribute(import_module("random").get(), "seed");
   numpy_seed = attribute(import_module("numpy.random").get(), "seed");
 }

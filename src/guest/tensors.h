@@ -17,16 +17,18 @@ namespace drk::guest {
 /// References to torch's own C functions, taken before any line of a candidate runs: what the
 /// candidate later assigns to these names changes nothing here.
 struct TorchFunctions {
-  TorchFunctions();
+  /// `inputs`: the module inputs.py.
+  explicit TorchFunctions(PyObject* inputs);
   Ref tensor_type, parameter_type, dtype_type;
   Ref detach, resolve_conj, resolve_neg, requires_grad;
   Ref to_dlpack, from_dlpack;
   Ref set_grad_enabled, manual_seed;
   Ref module_type, named_parameters, named_buffers;
   Ref random_seed, numpy_seed;
+  Ref vary, widen_model, call_exactly, inference_mode;
   // Of the GPU; none of them is called before the context is wanted.
   Ref cuda_device, cuda_init, device_context, module_to, contiguous;
-  Ref empty, byte_type, empty_cuda_cache, cuda_memory_stats, allow_cudnn_tf32;
+  Ref empty, byte_type, empty_cuda_cache, cuda_memory_stats, reset_cuda_peaks, allow_cudnn_tf32;
 };
 
 /// A tensor whose memory is held for reading. Destroyed with the GIL held.

@@ -12,6 +12,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -108,6 +109,8 @@ value::DType precision_of(const ScalarTensor& scalar) {
 struct Standard {
   task::Correctness correctness = task::Correctness::strict;
   std::optional<Tolerance> tolerance = std::nullopt;
+  const ErrorBudget* budget = nullptr;  ///< With `exact`, the answer that it is about.
+  const value::View* exact = nullptr;
 
   /// KernelGYM never looks whether several outputs come as a list or as a tuple.
   [[nodiscard]] bool sequences_are_alike() const noexcept {
@@ -152,6 +155,8 @@ class Comparer {
     comparison.max_abs_error = sums_.max_abs;
     comparison.max_rel_error = sums_.max_rel;
     comparison.mean_abs_error = sums_.count > 0 ? sums_.sum_abs / sums_.count : 0;
+    comparison.limit_share = std::min(sums_.max_share, std::numeric_limits<double>::max());
+    comparison.by_float64 = by_float64_;
     return comparison;
   }
 
@@ -189,9 +194,27 @@ class Comparer {
     if (!standard_.tolerance && tensor.device != other.device) {
       return note_device(tensor, other, path);
     }
+    const ErrorBudget::Leaf* leaf = leaf_of(*expected.tensor);
+    const bool is_alike = tensor.shape == other.shape && tensor.dtype == other.dtype;
+    if (leaf != nullptr && is_alike) {
+      by_float64_ = true;
+      const value::Tensor& exact = standard_.exact->bundle->tensors[leaf->exact_tensor];
+      note(compare_reals({exact, standard_.exact->block},
+                         {other, got_.block},
+                         {.absolute = leaf->allowed, .relative = 0},
+                         sums_),
+           path);
+      return;
+    }
     note(compare_tensors(
              {tensor, expected_.block}, {other, got_.block}, standard_.rules(tensor.dtype), sums_),
          path);
+  }
+
+  [[nodiscard]] const ErrorBudget::Leaf* leaf_of(std::uint32_t tensor) const {
+    if (standard_.budget == nullptr || tensor >= standard_.budget->leaves.size()) return nullptr;
+    const auto& leaf = standard_.budget->leaves[tensor];
+    return leaf ? &*leaf : nullptr;
   }
 
   void compare_numbers(const Node& expected, const Node& got, const std::string& path) {
@@ -247,6 +270,7 @@ class Comparer {
   value::View got_;
   Standard standard_;
   ErrorSums sums_;
+  bool by_float64_ = false;
   std::optional<task::Mismatch> first_;
 };
 
@@ -270,6 +294,13 @@ task::Comparison compare(const value::View& expected,
                          const value::View& got,
                          const Tolerance& tolerance) {
   return compare_by({.tolerance = tolerance}, expected, got);
+}
+
+task::Comparison compare(const value::View& expected,
+                         const value::View& exact,
+                         const ErrorBudget& budget,
+                         const value::View& got) {
+  return compare_by({.budget = &budget, .exact = &exact}, expected, got);
 }
 
 }  // namespace drk::judge

@@ -76,17 +76,21 @@ task::Outcome outcome_of(const Failure& failure) {
   return task::Undecided{failure.what, failure};
 }
 
-/// An exception that leaves forward ends the run as surely as a signal does.
+/// An exception that leaves the candidate's code ends the run as surely as a signal does.
 std::optional<Reason> reason_of(FailureKind kind) {
   switch (kind) {
     case FailureKind::timed_out:
       return Reason::timeout;
     case FailureKind::protocol_error:
       return Reason::io_tamper;
+    case FailureKind::load_error:
+    case FailureKind::construct_error:
     case FailureKind::died:
     case FailureKind::cuda_error:
     case FailureKind::inputs_error:
     case FailureKind::call_error:
+    case FailureKind::out_of_memory:
+    case FailureKind::output_flood:
       return Reason::crash;
     default:
       return std::nullopt;
@@ -176,7 +180,11 @@ Verdict measured(const Observations& observations, const task::Policy& policy) {
     return rejects(finding) && finding.reason == Reason::wrong_output;
   });
   const auto rejecting = std::find_if(findings.begin(), findings.end(), rejects);
-  if (cheating != findings.end()) {
+  if (!observations.degenerate.empty()) {
+    // Nothing that follows could tell a good answer from a bad one.
+    verdict.outcome = task::Rejected{Reason::degenerate_problem};
+    verdict.fault = Fault::task;
+  } else if (cheating != findings.end()) {
     verdict.outcome = task::Rejected{cheating->reason};
   } else if (wrong != findings.end()) {
     verdict.outcome = wrong_output_of(observations.trials);

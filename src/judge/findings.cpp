@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <string>
 
 namespace drk::judge {
@@ -40,6 +41,15 @@ class Findings {
   std::vector<task::Finding> found_;
 };
 
+std::string name_of(const Observations& seen, std::size_t trial) {
+  const Trial& it = seen.trials[trial];
+  std::string name = fmt::format("trial {}", trial + 1);
+  if (!it.call.empty()) name += fmt::format(" ({})", it.call);
+  if (it.inputs != "given") name += fmt::format(" (inputs {})", it.inputs);
+  if (it.grad != "off") name += fmt::format(" (gradients: {})", it.grad);
+  return name;
+}
+
 // Trials are numbered from 1; their seeds stay out of evidence, since candidates meet them again.
 template <class Wanted>
 void find_mismatches(const Observations& seen, Reason reason, const Wanted& wanted, Findings& out) {
@@ -48,7 +58,7 @@ void find_mismatches(const Observations& seen, Reason reason, const Wanted& want
   for (std::size_t i = 0; i < seen.trials.size(); ++i) {
     const auto& mismatch = seen.trials[i].comparison.mismatch;
     if (!mismatch || !wanted(mismatch->kind)) continue;
-    if (count++ == 0) first = fmt::format("trial {}: {}", i + 1, task::describe(*mismatch));
+    if (count++ == 0) first = name_of(seen, i) + ": " + task::describe(*mismatch);
   }
   if (count == 0) return;
   out.add(reason, fmt::format("{} of {} trials; {}", count, seen.trials.size(), first));
@@ -66,8 +76,8 @@ void find_mutation(const Observations& seen, Findings& out) {
   });
   if (trial == seen.trials.end()) return;
   out.add(Reason::input_mutation,
-          fmt::format("trial {}: the call wrote to {}",
-                      trial - seen.trials.begin() + 1,
+          fmt::format("{}: the call wrote to {}",
+                      name_of(seen, static_cast<std::size_t>(trial - seen.trials.begin())),
                       fmt::join(trial->mutated_inputs, ", ")));
 }
 
@@ -118,6 +128,101 @@ void find_decoy(const Observations& seen, Findings& out) {
                       memory));
 }
 
+void find_stale_outputs(const Observations& seen, Findings& out) {
+  for (std::size_t i = 0; i < seen.trials.size(); ++i) {
+    const auto& earlier = seen.trials[i].repeats;
+    if (!earlier || *earlier >= seen.trials.size()) continue;
+    out.add(Reason::cached_output,
+            fmt::format("{}: its output, wrong here, is bit for bit the right one of {}",
+                        name_of(seen, i),
+                        name_of(seen, *earlier)));
+    return;
+  }
+}
+
+/// Equal contents of the same inputs need equal work each time. The first of these calls met them
+/// first; all code was loaded and tuned in the trials before.
+void find_skipped_work(const Observations& seen, Findings& out) {
+  const auto& programs = seen.timed_programs;
+  if (programs.size() < 2 || programs.front() == 0 || !seen.launch_problem.empty()) return;
+  const std::uint64_t first = programs.front();
+  const auto fewer = std::count_if(
+      programs.begin() + 1, programs.end(), [&](std::uint64_t count) { return count < first; });
+  if (fewer == 0) return;
+  out.add(Reason::cached_output,
+          fmt::format("of {} calls on the same inputs the first launched {} programs of its own "
+                      "kernels, and {} later ones fewer, the least {}",
+                      programs.size(),
+                      first,
+                      fewer,
+                      *std::min_element(programs.begin(), programs.end())));
+}
+
+void find_phases(const Observations& seen, Findings& out) {
+  std::map<std::string, std::pair<std::size_t, std::size_t>> modes;  // wrong and right
+  for (const Trial& trial : seen.trials) {
+    if (!trial.compared) continue;
+    auto& [wrong, right] = modes[trial.grad];
+    ++(trial.comparison.mismatch ? wrong : right);
+  }
+  if (modes["off"].first > 0 || modes["off"].second == 0) return;
+  for (const auto& [mode, counts] : modes) {
+    if (counts.first == 0 || counts.second > 0) continue;
+    out.add(Reason::phase_detection,
+            fmt::format("wrong in all {} trials with torch's gradients {}, and right in all {} "
+                        "with them off",
+                        counts.first,
+                        mode,
+                        modes["off"].second));
+  }
+}
+
+void find_untouched_memory(const Observations& seen, Findings& out) {
+  for (std::size_t i = 0; i < seen.trials.size(); ++i) {
+    const Trial& trial = seen.trials[i];
+    if (trial.untouched == 0) continue;
+    out.add(Reason::uninitialized_output,
+            fmt::format("{}: {} elements of the output are as new memory was, all bits set",
+                        name_of(seen, i),
+                        trial.untouched));
+    return;
+  }
+}
+
+/// Off by as much as rounding to a coarser type gives, and everywhere rather than in some places.
+void find_coarse_arithmetic(const Observations& seen, Findings& out) {
+  constexpr double kOfHalfTypes = 0.03;  // bfloat16 has 8 bits: some roundings of 2^-9, added up
+  constexpr std::uint64_t kOneIn = 10;
+  const task::Mismatch* worst = nullptr;
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < seen.trials.size(); ++i) {
+    const auto& mismatch = seen.trials[i].comparison.mismatch;
+    if (!mismatch) continue;
+    const bool is_coarse = seen.trials[i].comparison.by_float64 &&
+                           mismatch->kind == MismatchKind::value && mismatch->spread > 0 &&
+                           mismatch->max_error <= kOfHalfTypes * mismatch->spread &&
+                           mismatch->wrong_count * kOneIn >= mismatch->element_count;
+    if (!is_coarse) return;
+    if (worst == nullptr || mismatch->max_error > worst->max_error) {
+      worst = &*mismatch;
+      number = i;
+    }
+  }
+  if (worst == nullptr) return;
+  out.add(Reason::precision_downgrade,
+          fmt::format("{}: {} of {} elements are off by up to {:.2g} of the output's spread, as by "
+                      "a float type of half the width; float32 allows {:.2g}",
+                      name_of(seen, number),
+                      worst->wrong_count,
+                      worst->element_count,
+                      worst->max_error / worst->spread,
+                      worst->tolerance / worst->spread));
+}
+
+void find_degenerate_problem(const Observations& seen, Findings& out) {
+  if (!seen.degenerate.empty()) out.add(Reason::degenerate_problem, seen.degenerate);
+}
+
 void find_process_faults(const task::ProcessReport& process, Findings& out) {
   if (process.processes_left > 0) {
     out.add(
@@ -140,7 +245,13 @@ void find_process_faults(const task::ProcessReport& process, Findings& out) {
 
 std::vector<task::Finding> find(const Observations& observations, const task::Policy& policy) {
   Findings out(policy);
+  find_degenerate_problem(observations, out);
   find_output_faults(observations, out);
+  find_stale_outputs(observations, out);
+  find_skipped_work(observations, out);
+  find_phases(observations, out);
+  find_untouched_memory(observations, out);
+  find_coarse_arithmetic(observations, out);
   find_mutation(observations, out);
   find_ownership(observations, out);
   find_decoy(observations, out);

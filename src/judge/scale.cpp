@@ -69,8 +69,13 @@ std::array<double, Parts> first_finite(const TensorView& view, double unit) {
   return first;
 }
 
+struct Scales {
+  double unit = kScaleOfZeros;
+  double magnitude = kScaleOfZeros;
+};
+
 template <std::size_t Parts>
-double scale_in_parts(const TensorView& view) {
+Scales scales_in_parts(const TensorView& view) {
   const double unit = unit_of<Parts>(view);
   // Shifted by the first element, so that a constant tensor has a spread of exactly 0.
   const std::array<double, Parts> origin = first_finite<Parts>(view, unit);
@@ -92,21 +97,34 @@ double scale_in_parts(const TensorView& view) {
   });
   Moments<Parts> all;
   for (const Moments<Parts>& own : moments) all.add(own);
-  if (all.count == 0) return kScaleOfZeros;
+  if (all.count == 0) return {};
   double squared_spread = all.sum_of_squares / all.count;
-  for (const double s : all.sum) squared_spread -= (s / all.count) * (s / all.count);
-  double squared_magnitude = 0;
-  for (const double o : origin) squared_magnitude += o * o;
-  const double squared_scale = squared_spread > 0 ? squared_spread : squared_magnitude;
-  if (squared_scale == 0) return kScaleOfZeros;
-  return std::min(std::sqrt(squared_scale) * unit, kLargest);
+  double squared_mean = 0;
+  for (std::size_t p = 0; p < Parts; ++p) {
+    const double mean = all.sum[p] / all.count;
+    squared_spread -= mean * mean;
+    squared_mean += (origin[p] + mean) * (origin[p] + mean);
+  }
+  squared_spread = std::max(squared_spread, 0.0);
+  const auto scale = [unit](double square) {
+    return square == 0 ? kScaleOfZeros : std::min(std::sqrt(square) * unit, kLargest);
+  };
+  return {scale(squared_spread > 0 ? squared_spread : squared_mean),
+          scale(squared_spread + squared_mean)};
+}
+
+Scales scales_of(const TensorView& view) {
+  return parts_of(view.tensor.dtype) == 2 ? scales_in_parts<2>(view) : scales_in_parts<1>(view);
 }
 
 }  // namespace
 
 double scale_of(const TensorView& expected) {
-  return parts_of(expected.tensor.dtype) == 2 ? scale_in_parts<2>(expected)
-                                              : scale_in_parts<1>(expected);
+  return scales_of(expected).unit;
+}
+
+double magnitude_of(const TensorView& expected) {
+  return scales_of(expected).magnitude;
 }
 
 Limit limit_for(const Tolerance& tolerance, const TensorView& expected) {

@@ -27,6 +27,8 @@ struct Limit {
 /// The spread, not the magnitude, so that the mean of the output is no answer either: an offset
 /// does not widen the tolerance.
 [[nodiscard]] double scale_of(const TensorView& expected);
+/// sqrt(mean |x|^2) of the finite elements; of zeros as above. Never less than the spread.
+[[nodiscard]] double magnitude_of(const TensorView& expected);
 
 /// Nothing tells how large the rounding errors behind exact zeros may be. With float32's tolerance
 /// of 1e-4 this lets an absolute error of 1e-6 pass.

@@ -90,7 +90,7 @@ class RealComparison {
     std::uint64_t position = 0;
     for (auto bytes = expected_reader.next(); !bytes.empty(); bytes = expected_reader.next()) {
       decode_reals(dtype, bytes, expected.data());
-      decode_reals(dtype, got_reader.next(), got.data());
+      decode_reals(got_.tensor.dtype, got_reader.next(), got.data());
       const std::size_t count = bytes.size() / value::size_bytes(dtype);
       compare_chunk(expected.data(), got.data(), count, position);
       position += count;
@@ -108,8 +108,9 @@ class RealComparison {
       const double magnitude = length_of<Parts>(expected);
       const double error = distance(expected, got);
       // False for NaN on either side; an infinite `got` has an infinite error.
-      if (magnitude <= kLargest && error <= limit_.at(magnitude)) {
-        sums.add(error, magnitude);
+      const double allowed = limit_.at(magnitude);
+      if (magnitude <= kLargest && error <= allowed) {
+        sums.add(error, magnitude, allowed);
       } else {
         examine(expected, got, position + i, sums);
       }
@@ -142,8 +143,9 @@ class RealComparison {
     }
     const double magnitude = length_of<Parts>(expected);
     const double error = distance(expected, got);
-    sums.add(error, magnitude);
-    if (!(error <= limit_.at(magnitude))) tally_.value.note(position, limit_.at(magnitude));
+    const double allowed = limit_.at(magnitude);
+    sums.add(error, magnitude, allowed);
+    if (!(error <= allowed)) tally_.value.note(position, allowed);
   }
 
   /// A complex number may be infinite in one part alone: the other part still has to be right.
@@ -205,8 +207,9 @@ Tally compare_integers(const TensorView& expected,
     for (std::size_t i = 0; i < count; ++i, ++position) {
       const auto [error, magnitude] =
           error_of(expected_numbers[i], got_numbers[i], dtype == value::DType::uint64);
-      sums.add(error, magnitude);
-      if (error > limit.at(magnitude)) tally.value.note(position, limit.at(magnitude));
+      const double allowed = limit.at(magnitude);
+      sums.add(error, magnitude, allowed);
+      if (error > allowed) tally.value.note(position, allowed);
     }
   }
   return tally;
@@ -214,12 +217,10 @@ Tally compare_integers(const TensorView& expected,
 
 Tally compare_elements(const TensorView& expected,
                        const TensorView& got,
-                       const TensorRules& rules,
+                       const Limit& limit,
+                       bool nan_equals_nan,
                        ErrorSums& sums) {
   const value::DTypeClass kind = value::class_of(expected.tensor.dtype);
-  const bool is_rounded = kind == value::DTypeClass::real || kind == value::DTypeClass::complex;
-  const Limit limit = is_rounded ? limit_for(rules.tolerance, expected)
-                                 : Limit{rules.tolerance.atol, rules.tolerance.rtol};
   // Both have one shape: where both are dense, a part of one is the same part of the other.
   std::vector<Part> parts = parts_of(expected);
   if (parts_of(got).size() != parts.size()) {
@@ -237,9 +238,9 @@ Tally compare_elements(const TensorView& expected,
     const TensorView b = {got_layout, got.block};
     ErrorSums& own = found[i].sums;
     if (kind == value::DTypeClass::real) {
-      found[i].tally = RealComparison<1>(a, b, limit, rules.nan_equals_nan, own).run();
+      found[i].tally = RealComparison<1>(a, b, limit, nan_equals_nan, own).run();
     } else if (kind == value::DTypeClass::complex) {
-      found[i].tally = RealComparison<2>(a, b, limit, rules.nan_equals_nan, own).run();
+      found[i].tally = RealComparison<2>(a, b, limit, nan_equals_nan, own).run();
     } else {
       found[i].tally = compare_integers(a, b, limit, own);
     }
@@ -288,6 +289,23 @@ std::optional<task::Mismatch> mismatch_of(const Tally& tally,
   return mismatch_at(MismatchKind::value, tally.value, expected, got);
 }
 
+std::optional<task::Mismatch> examined(const TensorView& expected,
+                                       const TensorView& got,
+                                       const Limit& limit,
+                                       bool nan_equals_nan,
+                                       ErrorSums& sums) {
+  ErrorSums own;
+  const Tally tally = compare_elements(expected, got, limit, nan_equals_nan, own);
+  sums.add(own);
+  std::optional<task::Mismatch> mismatch = mismatch_of(tally, expected, got);
+  if (!mismatch) return mismatch;
+  mismatch->max_error = own.max_abs;
+  const value::DTypeClass kind = value::class_of(expected.tensor.dtype);
+  const bool is_rounded = kind == value::DTypeClass::real || kind == value::DTypeClass::complex;
+  if (is_rounded) mismatch->spread = scale_of(expected);
+  return mismatch;
+}
+
 task::Mismatch whole_tensor(task::MismatchKind kind, std::string expected, std::string got) {
   task::Mismatch mismatch;
   mismatch.kind = kind;
@@ -316,7 +334,18 @@ std::optional<task::Mismatch> compare_tensors(const TensorView& expected,
                         value::torch_name(expected.tensor.dtype),
                         value::torch_name(got.tensor.dtype));
   }
-  return mismatch_of(compare_elements(expected, got, rules, sums), expected, got);
+  const value::DTypeClass kind = value::class_of(expected.tensor.dtype);
+  const bool is_rounded = kind == value::DTypeClass::real || kind == value::DTypeClass::complex;
+  const Limit limit = is_rounded ? limit_for(rules.tolerance, expected)
+                                 : Limit{rules.tolerance.atol, rules.tolerance.rtol};
+  return examined(expected, got, limit, rules.nan_equals_nan, sums);
+}
+
+std::optional<task::Mismatch> compare_reals(const TensorView& expected,
+                                            const TensorView& got,
+                                            const Limit& limit,
+                                            ErrorSums& sums) {
+  return examined(expected, got, limit, true, sums);
 }
 
 }  // namespace drk::judge

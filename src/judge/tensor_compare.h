@@ -5,6 +5,7 @@
 #include "drk/judge.h"
 
 #include "elements.h"
+#include "scale.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -15,22 +16,25 @@ namespace drk::judge {
 /// Errors over the pairs of finite elements seen so far.
 struct ErrorSums {
   double max_abs = 0;
-  double max_rel = 0;  ///< Over pairs whose expected value is not 0.
+  double max_rel = 0;    ///< Over pairs whose expected value is not 0.
+  double max_share = 0;  ///< Of what is allowed; where nothing is, infinite for any error.
   double sum_abs = 0;
   double count = 0;
 
-  void add(double error, double magnitude) noexcept {
+  void add(double error, double magnitude, double allowed) noexcept {
     count += 1;
     sum_abs += error;
     max_abs = std::max(max_abs, error);
     // The same as error / magnitude > max_rel, but the division is rarely made.
     if (error > max_rel * magnitude && magnitude > 0) max_rel = error / magnitude;
+    if (error > max_share * allowed) max_share = error / allowed;
   }
   void add(const ErrorSums& other) noexcept {
     count += other.count;
     sum_abs += other.sum_abs;
     max_abs = std::max(max_abs, other.max_abs);
     max_rel = std::max(max_rel, other.max_rel);
+    max_share = std::max(max_share, other.max_share);
   }
 };
 
@@ -48,5 +52,12 @@ struct TensorRules {
                                                             const TensorView& got,
                                                             const TensorRules& rules,
                                                             ErrorSums& sums);
+
+/// The same for real or complex tensors of one shape, whatever their precisions, by a limit that is
+/// known. The dtype of `expected` may be the wider one.
+[[nodiscard]] std::optional<task::Mismatch> compare_reals(const TensorView& expected,
+                                                          const TensorView& got,
+                                                          const Limit& limit,
+                                                          ErrorSums& sums);
 
 }  // namespace drk::judge

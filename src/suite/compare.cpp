@@ -75,8 +75,9 @@ Judgement judge_honest(const Case& one, const task::Result& result) {
 
 Judgement judge_wrong(const Case& one, const Row& row, const task::Verdict& verdict) {
   if (task::is_accepted(verdict)) {
-    return one.inert_when_isolated ? Judgement{Agreement::inert, "inert"}
-                                   : Judgement{Agreement::unmet, "must be refused"};
+    if (one.inert_when_isolated) return {Agreement::inert, "inert"};
+    if (!one.known_gap.empty()) return {Agreement::known, "known gap: " + one.known_gap};
+    return {Agreement::unmet, "must be refused"};
   }
   const auto is_named = [&](const std::string& reason) {
     return reason == row.outcome || contains(row.reasons, reason);
@@ -113,6 +114,9 @@ void count(Tally& tally, const Row& row) {
       break;
     case Agreement::inert:
       ++tally.inert;
+      break;
+    case Agreement::known:
+      ++tally.known;
       break;
     case Agreement::unmet:
       ++tally.unmet;

@@ -14,24 +14,29 @@
 
 namespace drk::suite {
 
+enum class Needs : std::uint8_t { gpu, either };
+BOOST_DESCRIBE_ENUM(Needs, gpu, either)
+
 struct CandidateEntry {
   std::string file;  ///< From the folder of problem.json.
   std::string what;
   std::optional<Expectation> expect;
   std::vector<std::string> reasons;
+  std::optional<Needs> needs;  ///< Else either.
+  bool inert_when_isolated = false;
+  std::string known_gap;
 };
-BOOST_DESCRIBE_STRUCT(CandidateEntry, (), (file, what, expect, reasons))
+BOOST_DESCRIBE_STRUCT(CandidateEntry,
+                      (),
+                      (file, what, expect, reasons, needs, inert_when_isolated, known_gap))
 
 struct ProblemFile {
   std::string name;
-  std::optional<std::uint32_t> level;
+  std::optional<std::uint32_t> level;  ///< Else the group is the folder above.
   std::string what;
   std::vector<CandidateEntry> candidates;
 };
 BOOST_DESCRIBE_STRUCT(ProblemFile, (), (name, level, what, candidates))
-
-enum class Needs : std::uint8_t { gpu, either };
-BOOST_DESCRIBE_ENUM(Needs, gpu, either)
 
 struct CaseExpectation {
   std::optional<Expectation> verdict;
@@ -54,7 +59,8 @@ BOOST_DESCRIBE_STRUCT(CaseFile,
                       (),
                       (name, what, expect, needs, backend, expected_kernels, inert_when_isolated))
 
-/// Members of a case.json that only explain it, or that only a GPU's profile can be held against.
+/// Members of a case or candidate that only explain it, or that only a GPU's profile can be held
+/// against.
 inline constexpr std::initializer_list<const char*> kExplanations = {
     "class", "source", "imports", "twin_of", "hazard", "note", "min_coverage"};
 

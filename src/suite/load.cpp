@@ -51,6 +51,10 @@ auto in_file(const std::string& path, const Read& read) {
   }
 }
 
+std::string folder_above(const std::string& folder) {
+  return fs::absolute(folder).lexically_normal().parent_path().filename().string();
+}
+
 Case case_of(const ProblemFile& problem,
              const CandidateEntry& candidate,
              const std::string& path,
@@ -59,7 +63,7 @@ Case case_of(const ProblemFile& problem,
   check_present(candidate.expect.has_value(), path + ".expect");
   check_reasons(candidate.reasons, path + ".reasons");
   Case one;
-  one.group = fmt::format("level {}", *problem.level);
+  one.group = problem.level ? fmt::format("level {}", *problem.level) : folder_above(folder);
   one.problem = problem.name;
   one.candidate = fs::path(candidate.file).stem().string();
   one.what = candidate.what;
@@ -67,12 +71,14 @@ Case case_of(const ProblemFile& problem,
   one.candidate_file = join(folder, candidate.file);
   one.expected = *candidate.expect;
   one.reasons = candidate.reasons;
+  one.needs_gpu = candidate.needs.value_or(Needs::either) == Needs::gpu;
+  one.inert_when_isolated = candidate.inert_when_isolated;
+  one.known_gap = candidate.known_gap;
   return one;
 }
 
 std::vector<Case> cases_of(const ProblemFile& problem, const std::string& folder) {
   check_present(!problem.name.empty(), "problem.name");
-  check_present(problem.level.has_value(), "problem.level");
   check_present(!problem.candidates.empty(), "problem.candidates");
   std::vector<Case> cases;
   for (std::size_t i = 0; i < problem.candidates.size(); ++i) {
@@ -88,7 +94,7 @@ Case case_of(const CaseFile& file, const std::string& folder) {
   check_present(file.needs.has_value(), "case.needs");
   check_reasons(file.expect.reasons, "case.expect.reasons");
   Case one;
-  one.group = fs::absolute(folder).lexically_normal().parent_path().filename().string();
+  one.group = folder_above(folder);
   one.problem = file.name;
   one.candidate = "candidate";
   one.what = file.what;
@@ -103,11 +109,10 @@ Case case_of(const CaseFile& file, const std::string& folder) {
   return one;
 }
 
-json::Value without_explanations(json::Value value) {
+void erase_explanations(json::Value& value) {
   if (json::Object* object = value.if_object()) {
     for (const char* name : kExplanations) object->erase(name);
   }
-  return value;
 }
 
 void check_file(const std::string& file, const std::string& named_by) {
@@ -148,13 +153,20 @@ void collect(const std::string& folder, std::vector<Case>& cases) {
 
 std::vector<Case> parse_problem(std::string_view text, const std::string& folder) {
   return in_file(join(folder, kProblemFile), [&] {
-    return cases_of(json::from_json<ProblemFile>(json::parse(text), "problem"), folder);
+    json::Value value = json::parse(text);
+    json::Value* candidates =
+        value.is_object() ? value.get_object().if_contains("candidates") : nullptr;
+    if (candidates != nullptr && candidates->is_array()) {
+      for (json::Value& candidate : candidates->get_array()) erase_explanations(candidate);
+    }
+    return cases_of(json::from_json<ProblemFile>(value, "problem"), folder);
   });
 }
 
 Case parse_case(std::string_view text, const std::string& folder) {
   return in_file(join(folder, kCaseFile), [&] {
-    const json::Value value = without_explanations(json::parse(text));
+    json::Value value = json::parse(text);
+    erase_explanations(value);
     return case_of(json::from_json<CaseFile>(value, "case"), folder);
   });
 }

@@ -23,6 +23,8 @@ std::string_view mark_of(Agreement agreement) {
       return "ok";
     case Agreement::inert:
       return "inert";
+    case Agreement::known:
+      return "known";
     case Agreement::unmet:
       return "FAIL";
     case Agreement::skipped:
@@ -100,6 +102,7 @@ std::string Table::summary(const Tally& tally) const {
                                  tally.met + tally.inert,
                                  tally.cases - tally.skipped);
   if (tally.unmet > 0) line += fmt::format(", {} not", tally.unmet);
+  if (tally.known > 0) line += fmt::format(", {} known gaps", tally.known);
   if (tally.inert > 0) line += fmt::format(", {} inert", tally.inert);
   if (tally.skipped > 0) line += fmt::format(", {} skipped", tally.skipped);
   return line + fmt::format(", {:.1f} s", tally.elapsed_s);

@@ -66,6 +66,12 @@ std::string rejection_message(const Verdict& verdict, Reason reason) {
   return finding == verdict.findings.end() ? name : name + ": " + finding->evidence;
 }
 
+/// A way of being wrong that takes no intent.
+bool is_mistake(Reason reason) noexcept {
+  return reason == Reason::wrong_output || reason == Reason::partial_output ||
+         reason == Reason::uninitialized_output || reason == Reason::precision_downgrade;
+}
+
 class OldTermsOf {
  public:
   explicit OldTermsOf(const Result& result) : result_(result) {}
@@ -84,6 +90,11 @@ class OldTermsOf {
             .error_message = describe(outcome.mismatch)};
   }
   OldTerms operator()(const Rejected& outcome) const {
+    if (result_.verdict.fault == Fault::task) {  // the problem's, whatever the candidate does
+      return {.compiled = true,
+              .error_code = "VALIDATION_ERROR",
+              .error_message = rejection_message(result_.verdict, outcome.reason)};
+    }
     return {.status = "completed",
             .compiled = true,
             .decoy = true,
@@ -125,8 +136,7 @@ class OldTermsOf {
     return std::any_of(result_.verdict.findings.begin(),
                        result_.verdict.findings.end(),
                        [](const Finding& finding) {
-                         return finding.severity == Severity::reject &&
-                                finding.reason != Reason::wrong_output;
+                         return finding.severity == Severity::reject && !is_mistake(finding.reason);
                        });
   }
 

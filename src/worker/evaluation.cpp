@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <array>
+#include <random>
+#include <set>
 #include <sstream>
 
 namespace drk::worker {
@@ -21,6 +23,8 @@ namespace {
 constexpr std::uint64_t kFirstShare = 8;  // of the device, for a reference that has not run yet
 constexpr std::uint64_t kNeedSlackBytes = std::uint64_t{512} << 20;
 constexpr std::uint32_t kProfiledCalls = 5;
+constexpr std::uint64_t kKeptBytes = std::uint64_t{64}
+                                     << 20;  // of one trial, for later comparisons
 
 double limit_of(task::Stage stage, const task::Limits& limits) {
   switch (stage) {
@@ -77,6 +81,30 @@ task::Failure lie(task::Stage stage, const Error& error) {
   failure.kind = task::FailureKind::protocol_error;
   failure.what = error.what();
   return failure;
+}
+
+/// Of the calls whose outputs were asked for, in order, those that were made.
+std::vector<std::uint32_t> calls_to_keep(const guest::Call& call, std::size_t made) {
+  std::set<std::uint32_t> calls(call.sampled_calls.begin(), call.sampled_calls.end());
+  calls.insert(call.other_calls.begin(), call.other_calls.end());
+  return {calls.begin(), calls.lower_bound(static_cast<std::uint32_t>(made))};
+}
+
+/// The output of the last call, then those of the kept ones. Throws Error{corrupt}.
+std::vector<value::Bundle> split_outputs(const guest::Call& call,
+                                         const guest::Called& called,
+                                         const value::Bundle& bundle) {
+  if (call.sampled_calls.empty() && call.other_calls.empty()) return {bundle};
+  const value::Node& root = bundle.root;
+  if (root.kind != value::NodeKind::list || root.items.size() != called.kept_calls.size() + 1 ||
+      called.kept_calls != calls_to_keep(call, called.call_us.size())) {
+    throw Error(ErrorCode::corrupt, "it answered with other outputs than it was asked for");
+  }
+  std::vector<value::Bundle> outputs;
+  for (const value::Node& item : root.items) {
+    outputs.push_back({item, bundle.tensors, bundle.block_bytes});
+  }
+  return outputs;
 }
 
 task::Comparison bad_leaf_comparison(const guest::BadLeaf& leaf) {
@@ -152,9 +180,10 @@ void Evaluation::run() {
       timed("reference", [&] { return load_reference(); }) &&
       timed("load", [&] { return load_candidate(); }) &&
       timed("correctness", [&] { return check_correctness(); }) &&
-      (!detects() || timed("detect", [&] { return detect(); })) &&
       (!task_.measure_performance || timed("time", [&] { return time_calls(); })) &&
-      (!profiles() || timed("profile", [&] { return profile(); }));
+      (!profiles() || timed("profile", [&] { return profile(); })) &&
+      // Last: what the model remembers of calls that lacked its kernels must harm no other.
+      (!detects() || timed("detect", [&] { return detect(); }));
   (void)timed("finish", [&] {
     finish_candidate();
     return complete;
@@ -302,7 +331,7 @@ void Evaluation::note_reference_failure(task::Failure failure) {
 
 bool Evaluation::load_cases() {
   // What ages a reference's seeds ages these cases' random values.
-  (void)reference_->draw_seeds(0);
+  reference_->count_use();
   using Outcome = std::variant<std::vector<SimpleCase>, task::Failure>;
   Outcome outcome = with_reference(task::Stage::load, [&]() -> Outcome {
     auto made = reference_->trial(kCasesSeed, basis_, options_.stop);
@@ -357,16 +386,12 @@ void Evaluation::choose_seeds() {
     manifest.final_seed = options_.replay->final_seed;
     return;
   }
-  std::vector<std::uint64_t> seeds = reference_->draw_seeds(task_.num_correct_trials + 3);
-  const auto take = [&] {
-    const std::uint64_t seed = seeds.back();
-    seeds.pop_back();
-    return seed;
-  };
-  manifest.contribution_seed = take();
-  manifest.timing_seed = take();
-  manifest.final_seed = take();
-  manifest.trial_seeds = std::move(seeds);
+  const bool all_given = task_.policy.correctness == task::Correctness::kernelgym;
+  Reference::Seeds seeds = reference_->draw_seeds(task_.num_correct_trials, all_given);
+  manifest.contribution_seed = seeds.contribution;
+  manifest.timing_seed = seeds.timing;
+  manifest.final_seed = seeds.last;
+  manifest.trial_seeds = std::move(seeds.trials);
 }
 
 bool Evaluation::load_candidate() {
@@ -424,18 +449,22 @@ void Evaluation::compare_parameters(const std::vector<std::string>& candidate) {
   }
 }
 
-std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan& plan) {
-  if (!trial_data_ || trial_data_->seed != plan.seed) {
-    trial_data_.reset();  // before the next: one of a large problem takes many GiB
-    auto made = with_reference(plan.stage,
-                               [&] { return reference_->trial(plan.seed, basis_, options_.stop); });
-    if (auto* failure = std::get_if<task::Failure>(&made)) {
-      note_reference_failure(std::move(*failure));
-      return std::nullopt;
-    }
-    trial_data_ = std::get<std::shared_ptr<const TrialData>>(std::move(made));
+bool Evaluation::take_trial_data(task::Stage stage, std::uint64_t seed) {
+  if (trial_data_ && trial_data_->seed == seed) return true;
+  trial_data_.reset();  // before the next: one of a large problem takes many GiB
+  auto made = with_reference(stage, [&] { return reference_->trial(seed, basis_, options_.stop); });
+  if (auto* failure = std::get_if<task::Failure>(&made)) {
+    note_reference_failure(std::move(*failure));
+    return false;
   }
-  const TrialData& data = *trial_data_;
+  trial_data_ = std::get<std::shared_ptr<const TrialData>>(std::move(made));
+  return true;
+}
+
+std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan& plan) {
+  if (!take_trial_data(plan.stage, plan.seed)) return std::nullopt;
+  const std::shared_ptr<const TrialData> held = trial_data_;
+  const TrialData& data = *held;
   if (!is_interpreted()) note_need();
   guest::Call call;
   give_inputs(data, plan.rewrite_inputs, call);
@@ -443,17 +472,23 @@ std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan&
   call.calls = plan.calls;
   call.min_calls = std::min(plan.calls, 3U);
   call.purpose = plan.purpose;
+  call.grad = plan.grad;
   const bool is_timed = plan.purpose == guest::CallPurpose::time;
   if (is_timed && !is_interpreted()) warm_up_before(call, task_);
   call.budget_s = is_timed ? task_.limits.timing_budget_s : 0;
   call.launches = plan.launches;
   call.fresh_memory = plan.fresh_memory;
   call.want_output = compares(plan.seed);
+  call.sampled_calls = plan.sampled_calls;
+  call.other_calls = plan.other_calls;
   call.max_output_bytes = output_limit(data.expected);
-  const int fd = inputs_.memory.get();
+  std::vector<int> fds;
+  if (!call.same_inputs) fds.push_back(inputs_.memory.get());
+  if (plan.other) fds.push_back(plan.other->inputs.memory.get());
+  // The guest may hand over this much for each output that was asked for.
+  const std::uint64_t outputs = 1 + call.sampled_calls.size() + call.other_calls.size();
   GpuRight right = wait_for_gpu(plan);
-  auto outcome =
-      ask_candidate(call, {&fd, call.same_inputs ? 0U : 1U}, plan.stage, call.max_output_bytes);
+  auto outcome = ask_candidate(call, fds, plan.stage, call.max_output_bytes * outputs);
   right = {};
   was_called_ = true;
   if (auto* failure = std::get_if<task::Failure>(&outcome)) {
@@ -461,7 +496,8 @@ std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan&
     return std::nullopt;
   }
   try {
-    CallResult result = examine(plan, data, std::get<GuestProcess::Answer>(std::move(outcome)));
+    CallResult result =
+        examine(plan, call, data, std::get<GuestProcess::Answer>(std::move(outcome)));
     if (needs_queues(result.called.streams)) return std::nullopt;
     return result;
   } catch (const Error& error) {
@@ -472,37 +508,108 @@ std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan&
 }
 
 Evaluation::CallResult Evaluation::examine(const CallPlan& plan,
+                                           const guest::Call& call,
                                            const TrialData& data,
                                            GuestProcess::Answer answer) {
   CallResult result;
   result.called = std::move(std::get<guest::Called>(answer.reply));
-  if (result.called.call_us.empty()) {
-    throw Error(ErrorCode::corrupt, "it answered without having called the model");
+  const guest::Called& called = result.called;
+  if (called.call_us.empty() || called.call_us.size() > plan.calls) {
+    throw Error(ErrorCode::corrupt, "it answered without having called the model as it was told");
   }
-  task::Trial& trial = result.trial;
-  trial.seed = plan.seed;
-  if (const SimpleCase* simple_case = case_of(plan.seed)) trial.case_name = simple_case->name;
-  trial.compared = compares(plan.seed);
-  trial.host_us = result.called.call_us.back();
-  trial.kernels = result.called.kernels;
-  if (trial.compared && result.called.bad_leaf) {
-    trial.comparison = bad_leaf_comparison(*result.called.bad_leaf);
-  } else if (trial.compared) {
+  const auto is_other = [&](std::size_t number) {
+    return std::find(plan.other_calls.begin(), plan.other_calls.end(), number) !=
+           plan.other_calls.end();
+  };
+  const auto data_of = [&](std::size_t number) -> const TrialData& {
+    return is_other(number) ? *plan.other : data;
+  };
+  const auto trial_of = [&](std::size_t number) {
+    const TrialData& its_data = data_of(number);
+    task::Trial trial;
+    trial.seed = its_data.seed;
+    if (const SimpleCase* simple_case = case_of(its_data.seed)) trial.case_name = simple_case->name;
+    trial.compared = compares(its_data.seed);
+    trial.inputs = json::name_of(its_data.distribution);
+    trial.grad = json::name_of(plan.grad);
+    trial.host_us = called.call_us[number];
+    if (plan.calls > 1) {
+      trial.call = fmt::format("{} {} of {}{}",
+                               plan.purpose == guest::CallPurpose::time ? "timed call" : "call",
+                               number + 1,
+                               called.call_us.size(),
+                               is_other(number) ? ", other values put in place" : "");
+    }
+    return trial;
+  };
+  const std::size_t last = called.call_us.size() - 1;
+  result.trial = trial_of(last);
+  result.trial.kernels = called.kernels;
+  if (result.trial.compared && called.bad_leaf) {
+    result.trial.comparison = bad_leaf_comparison(*called.bad_leaf);
+  } else if (result.trial.compared) {
     // The candidate has run: what this process says is checked, and its memory sealed, first.
-    const Block output = seal_block(std::move(result.called.output), std::move(answer.memory));
-    trial.comparison = compare_output(data, output.view());
+    auto block = std::make_shared<Block>(
+        seal_block(std::move(result.called.output), std::move(answer.memory)));
+    const std::vector<value::Bundle> outputs = split_outputs(call, called, block->bundle);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::size_t number_of_call = i == 0 ? last : called.kept_calls[i - 1];
+      task::Trial trial = i == 0 ? std::move(result.trial) : trial_of(number_of_call);
+      const value::View output = {&outputs[i], block->mapping.bytes()};
+      judge_output(plan, data_of(number_of_call), output, trial);
+      if (!trial.comparison.mismatch && block->bundle.block_bytes <= kKeptBytes) {
+        const auto number = static_cast<std::uint32_t>(observed().trials.size() + i);
+        right_outputs_.push_back({number, block, outputs[i]});
+      }
+      if (i == 0) {
+        result.trial = std::move(trial);
+      } else {
+        result.further.push_back(std::move(trial));
+      }
+    }
   }
   const value::View used = {&data.inputs.bundle, inputs_.mapping.bytes()};
-  trial.mutated_inputs = judge::changed_leaves(data.inputs.view(), used, "inputs");
+  result.trial.mutated_inputs = judge::changed_leaves(data.inputs.view(), used, "inputs");
   return result;
 }
 
-task::Comparison Evaluation::compare_output(const TrialData& data, const value::View& output) {
+void Evaluation::judge_output(const CallPlan& plan,
+                              const TrialData& data,
+                              const value::View& output,
+                              task::Trial& trial) {
+  trial.comparison = compare_output(data, output);
+  if (trial.comparison.mismatch) explain(plan, output, trial);
+}
+
+void Evaluation::explain(const CallPlan& plan,
+                         const value::View& output,
+                         task::Trial& trial) const {
+  // Of few numbers two may well be equal by chance.
+  constexpr std::uint64_t kTelling = 8;
+  if (trial.comparison.mismatch->element_count < kTelling) return;
+  if (plan.fresh_memory == guest::FreshMemory::ones) {
+    trial.untouched = judge::count_all_bits_set(output);
+  }
+  for (const RightOutput& right : right_outputs_) {
+    const value::View earlier = {&right.bundle, right.block->mapping.bytes()};
+    if (judge::compare(earlier, output, judge::Tolerance{}).mismatch) continue;
+    trial.repeats = right.trial;
+    return;
+  }
+}
+
+void Evaluation::note_trial(task::Trial trial) {
+  observed().trials.push_back(std::move(trial));
+}
+
+task::Comparison Evaluation::compare_output(const TrialData& data,
+                                            const value::View& output) const {
   const value::View expected = data.expected.view();
   if (const SimpleCase* simple_case = case_of(data.seed)) {
     const judge::Tolerance tolerance = {.atol = simple_case->atol, .rtol = simple_case->rtol};
     return judge::compare(expected, output, tolerance);
   }
+  if (data.exact) return judge::compare(expected, data.exact->view(), data.budget, output);
   return judge::compare(expected, output, task_.policy.correctness);
 }
 
@@ -520,8 +627,17 @@ void Evaluation::give_inputs(const TrialData& data, bool rewrite_inputs, guest::
 
 bool Evaluation::run_trial(const CallPlan& plan) {
   std::optional<CallResult> result = call_candidate(plan);
+  auto& failure = observed().candidate_failure;
+  const bool is_usual = plan.grad == guest::GradMode::off;
+  if (!result && !is_usual && failure && failure->kind == task::FailureKind::call_error) {
+    // Code that was written for one mode may well raise in another.
+    failure.reset();
+    CallPlan without = plan;
+    without.grad = guest::GradMode::off;
+    result = call_candidate(without);
+  }
   if (!result) return false;
-  observed().trials.push_back(std::move(result->trial));
+  note_trial(std::move(result->trial));
   return true;
 }
 
@@ -545,14 +661,53 @@ bool Evaluation::check_correctness() {
     progress(task::Stage::correctness, fmt::format("trial {} of {}", i + 1, seeds.size()));
     CallPlan plan;
     plan.seed = seeds[i];
+    // A case's seed is its position. The first call is as everybody makes it: code warms up there.
+    if (i > 0 && !is_simple()) plan.grad = grad_mode_of(seeds[i]);
+    if (is_poisoned(i, seeds.size())) plan.fresh_memory = guest::FreshMemory::ones;
     if (!run_trial(plan)) return false;
+    if (trial_data_->bytes() <= kKeptBytes) trials_data_.push_back(trial_data_);
     // Warm: all code that a call needs is there now.
     if (i == 0 && !restrict_candidate()) return false;
   }
+  observed().degenerate = find_degeneracy();
+  if (!observed().degenerate.empty()) return false;
   const auto& trials = observed().trials;
   return std::none_of(trials.begin(), trials.end(), [](const task::Trial& trial) {
     return trial.comparison.mismatch.has_value();
   });
+}
+
+bool Evaluation::is_poisoned(std::size_t trial, std::size_t trials) const {
+  // On a GPU each such call costs the driver some milliseconds: two of them.
+  return is_interpreted() || trial == trials - 1 || trial == trials / 2;
+}
+
+std::string Evaluation::find_degeneracy() const {
+  constexpr std::size_t kLeast = 3;  // fewer may be alike by chance
+  constexpr std::uint64_t kTelling = 8;
+  std::uint64_t elements = 0;
+  if (is_simple() || trials_data_.size() < kLeast) return "";
+  const Block& first = trials_data_.front()->expected;
+  for (const value::Tensor& tensor : first.bundle.tensors) {
+    elements += static_cast<std::uint64_t>(value::element_count(tensor));
+  }
+  if (elements < kTelling) return "";
+  const auto is_right_everywhere = [&](const value::View& answer) {
+    return std::all_of(trials_data_.begin(), trials_data_.end(), [&](const auto& data) {
+      const value::Bundle& bundle = data->expected.bundle;
+      return bundle == *answer.bundle && !compare_output(*data, answer).mismatch;
+    });
+  };
+  const std::vector<std::byte> zeros(first.bundle.block_bytes);
+  if (is_right_everywhere({&first.bundle, zeros})) {
+    return fmt::format(
+        "an output of zeros is right in {} of {} trials", trials_data_.size(), trials_data_.size());
+  }
+  if (is_right_everywhere(first.view())) {
+    return fmt::format("the first trial's output is right in all {} trials, whatever the input",
+                       trials_data_.size());
+  }
+  return "";
 }
 
 bool Evaluation::detect() {
@@ -597,16 +752,20 @@ bool Evaluation::time_calls() {
   plan.seed = result_.manifest.timing_seed.value();
   plan.calls = calls;
   plan.purpose = guest::CallPurpose::time;
+  choose_sampled_calls(plan);
   std::optional<CallResult> timed_calls = call_candidate(plan);
   if (!timed_calls) return false;
   observed().candidate_us = std::move(timed_calls->called.call_us);
+  observed().timed_programs = std::move(timed_calls->called.call_programs);
   // The last timed call counts as a trial: a candidate that froze its answer meanwhile is wrong.
-  observed().trials.push_back(std::move(timed_calls->trial));
+  note_trial(std::move(timed_calls->trial));
+  for (task::Trial& trial : timed_calls->further) note_trial(std::move(trial));
   progress(task::Stage::time, "last trial");
   CallPlan last;
   last.stage = task::Stage::time;
   last.seed = result_.manifest.final_seed.value();
   last.rewrite_inputs = true;
+  last.grad = last_grad_mode();
   if (!run_trial(last)) return false;
   if (is_simple()) return true;  // nothing to be faster than
   progress(task::Stage::time, "reference");
@@ -617,6 +776,40 @@ bool Evaluation::time_calls() {
   }
   observed().reference_us = std::get<std::vector<double>>(std::move(reference));
   return true;
+}
+
+guest::GradMode Evaluation::last_grad_mode() const {
+  const auto& trials = result_.observations.trials;
+  for (const auto mode : {guest::GradMode::on, guest::GradMode::inference}) {
+    const bool is_met = std::any_of(trials.begin(), trials.end(), [&](const task::Trial& trial) {
+      return trial.grad == json::name_of(mode);
+    });
+    if (!is_met) return mode;
+  }
+  return guest::GradMode::off;
+}
+
+void Evaluation::choose_sampled_calls(CallPlan& plan) {
+  constexpr std::uint32_t kAlways = 3;  // calls that are made however long they take
+  const std::uint64_t final_seed = result_.manifest.final_seed.value();
+  if (is_simple() || plan.calls < kAlways || !compares(plan.seed)) return;
+  auto made = with_reference(plan.stage,
+                             [&] { return reference_->trial(final_seed, basis_, options_.stop); });
+  auto* data = std::get_if<std::shared_ptr<const TrialData>>(&made);
+  if (data == nullptr || (*data)->bytes() > kKeptBytes) return;
+  // Drawn from the secret seeds, so that a replay looks at the same calls.
+  std::mt19937_64 random(plan.seed);
+  const auto below = [&](std::uint32_t bound) {
+    return static_cast<std::uint32_t>(random() % bound);
+  };
+  const std::uint32_t early = below(kAlways - 1);
+  const std::uint32_t late = below(plan.calls - 1);
+  plan.sampled_calls = {below(plan.calls), below(kAlways)};
+  const bool is_alike = take_trial_data(plan.stage, plan.seed) &&
+                        (*data)->inputs.bundle == trial_data_->inputs.bundle;
+  if (!is_alike) return;
+  plan.other = *data;
+  plan.other_calls = {early, late};
 }
 
 bool Evaluation::profiles() const {

@@ -52,10 +52,16 @@ class Evaluation {
     guest::FreshMemory fresh_memory = guest::FreshMemory::as_is;
     std::uint32_t calls = 1;
     bool rewrite_inputs = false;  ///< In place: same objects, same pointers, new values.
+    guest::GradMode grad = guest::GradMode::off;
     guest::CallPurpose purpose = guest::CallPurpose::run;
+    /// See guest::Call. The other values are those of `other`.
+    std::vector<std::uint32_t> sampled_calls;
+    std::vector<std::uint32_t> other_calls;
+    std::shared_ptr<const TrialData> other;
   };
   struct CallResult {
-    task::Trial trial;
+    task::Trial trial;                 ///< The last call.
+    std::vector<task::Trial> further;  ///< Of the calls whose outputs were kept as well.
     guest::Called called;
   };
   /// Empty when it failed; the failure is then in the observations.
@@ -65,9 +71,27 @@ class Evaluation {
   [[nodiscard]] bool run_trial(const CallPlan& plan);
   /// What the call has given, held against `data`. Throws Error{corrupt} when the guest lies.
   [[nodiscard]] CallResult examine(const CallPlan& plan,
+                                   const guest::Call& call,
                                    const TrialData& data,
                                    GuestProcess::Answer answer);
-  [[nodiscard]] task::Comparison compare_output(const TrialData& data, const value::View& output);
+  [[nodiscard]] task::Comparison compare_output(const TrialData& data,
+                                                const value::View& output) const;
+  /// Takes the values of a seed, made now or kept. False when that failed.
+  [[nodiscard]] bool take_trial_data(task::Stage stage, std::uint64_t seed);
+  /// What one output is held against, noted in `trial`.
+  void judge_output(const CallPlan& plan,
+                    const TrialData& data,
+                    const value::View& output,
+                    task::Trial& trial);
+  /// A wrong output that is an earlier right one, or holds what new memory held.
+  void explain(const CallPlan& plan, const value::View& output, task::Trial& trial) const;
+  void note_trial(task::Trial trial);
+  /// The mode of the last trial: one that no trial before has met, if any.
+  [[nodiscard]] guest::GradMode last_grad_mode() const;
+  /// Chooses the timed calls whose outputs are looked at: nobody can know them beforehand.
+  void choose_sampled_calls(CallPlan& plan);
+  /// An answer that does not look at its input, and is right everywhere.
+  [[nodiscard]] std::string find_degeneracy() const;
   /// Of kernel_simple: the case that a seed stands for, and whether its output is compared.
   [[nodiscard]] const SimpleCase* case_of(std::uint64_t seed) const;
   [[nodiscard]] bool compares(std::uint64_t seed) const;
@@ -100,6 +124,8 @@ class Evaluation {
                                                     std::span<const int> fds,
                                                     task::Stage stage,
                                                     std::uint64_t max_block_bytes = 0);
+  /// Whether new memory has all bits set in a trial.
+  [[nodiscard]] bool is_poisoned(std::size_t trial, std::size_t trials) const;
   [[nodiscard]] bool restrict_candidate();
   [[nodiscard]] task::Observations& observed() noexcept { return result_.observations; }
   [[nodiscard]] double elapsed_ms() const noexcept;
@@ -145,8 +171,16 @@ class Evaluation {
   std::vector<SimpleCase> cases_;         ///< Of kernel_simple.
   std::unique_ptr<GuestProcess> candidate_;
   std::shared_ptr<const TrialData> trial_data_;  ///< Of the last call; shared with the cache.
-  value::Bundle inputs_layout_;                  ///< Of `inputs_`.
-  WritableCopy inputs_;                          ///< What the candidate's last call was given.
+  /// Of the correctness trials, while they are small enough to be kept.
+  std::vector<std::shared_ptr<const TrialData>> trials_data_;
+  struct RightOutput {
+    std::uint32_t trial = 0;
+    std::shared_ptr<const Block> block;
+    value::Bundle bundle;
+  };
+  std::vector<RightOutput> right_outputs_;  ///< Likewise.
+  value::Bundle inputs_layout_;             ///< Of `inputs_`.
+  WritableCopy inputs_;                     ///< What the candidate's last call was given.
   task::Result result_;
 };
 

@@ -31,13 +31,63 @@ bool is_compiled(const task::Task& task) noexcept {
          task.reference_backend == task::ReferenceBackend::torch_compile;
 }
 
+constexpr std::uint64_t kDistributionMask = 7;
+constexpr std::uint64_t kGradShift = 3;  // the two bits above
+
+/// A seed for each distribution, over and over.
 std::vector<std::uint64_t> secret_seeds(std::size_t count) {
   std::vector<std::uint64_t> seeds(count);
-  for (std::uint64_t& seed : seeds) seed = secure_random(std::uint64_t{1} << 63U);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t secret = secure_random(std::uint64_t{1} << 63U);
+    seeds[i] = (secret & ~kDistributionMask) | (i & kDistributionMask);
+  }
   return seeds;
 }
 
+template <class Item>
+void shuffle(std::vector<Item>& items) {
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    std::swap(items[i], items[i + secure_random(items.size() - i)]);
+  }
+}
+
+/// Other values, or another precision, might have gone through; and the process goes on.
+bool is_of_the_values(const task::Failure& failure) noexcept {
+  return failure.kind == task::FailureKind::inputs_error ||
+         failure.kind == task::FailureKind::call_error ||
+         (failure.kind == task::FailureKind::out_of_memory && !failure.death);
+}
+
 }  // namespace
+
+std::uint64_t TrialData::bytes() const noexcept {
+  return inputs.bundle.block_bytes + expected.bundle.block_bytes +
+         (exact ? exact->bundle.block_bytes : 0);
+}
+
+guest::Distribution distribution_of(std::uint64_t seed) noexcept {
+  switch (seed & kDistributionMask) {
+    case 0:
+      return guest::Distribution::shifted;
+    case 1:
+      return guest::Distribution::scaled;
+    case 2:
+      return guest::Distribution::special;
+    default:
+      return guest::Distribution::given;
+  }
+}
+
+guest::GradMode grad_mode_of(std::uint64_t seed) noexcept {
+  switch ((seed >> kGradShift) & 3U) {
+    case 0:
+      return guest::GradMode::on;
+    case 1:
+      return guest::GradMode::inference;
+    default:
+      return guest::GradMode::off;
+  }
+}
 
 void warm_up_before(guest::Call& call, const task::Task& task) noexcept {
   constexpr double kWarmupS = 0.05;
@@ -61,10 +111,15 @@ GuestProcess::Outcome Reference::ask(const guest::Request& request,
   options.limit = std::chrono::duration<double>(limit_s);
   options.stop = stop;
   if (!usable_) throw Error(ErrorCode::unavailable, "worker: a reference's process is gone");
-  const bool was_usable = usable_.exchange(false);  // unless this comes back with an answer
-  GuestProcess::Outcome outcome = guest_->ask(request, fds, options);
-  usable_ = was_usable && std::holds_alternative<GuestProcess::Answer>(outcome);
-  return outcome;
+  try {
+    GuestProcess::Outcome outcome = guest_->ask(request, fds, options);
+    const auto* failure = std::get_if<task::Failure>(&outcome);
+    if (failure != nullptr && !is_of_the_values(*failure)) usable_ = false;
+    return outcome;
+  } catch (...) {
+    usable_ = false;
+    throw;
+  }
 }
 
 std::optional<task::Failure> Reference::load(const task::Task& task, const std::stop_token& stop) {
@@ -84,14 +139,36 @@ std::optional<task::Failure> Reference::load(const task::Task& task, const std::
   return std::nullopt;
 }
 
-std::vector<std::uint64_t> Reference::draw_seeds(std::size_t count) {
-  std::vector<std::uint64_t> seeds = seeds_;
-  DRK_CHECK(count <= seeds.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    std::swap(seeds[i], seeds[i + secure_random(seeds.size() - i)]);
+Reference::Seeds Reference::draw_seeds(std::size_t trials, bool all_given) {
+  std::vector<std::uint64_t> pool = seeds_;
+  shuffle(pool);
+  std::vector<std::uint64_t> given, varied;
+  for (const std::uint64_t seed : pool) {
+    const bool is_given = all_given || distribution_of(seed) == guest::Distribution::given;
+    (is_given ? given : varied).push_back(seed);
   }
-  seeds.resize(count);
-  ++uses_;
+  // As equal shares of the distributions as there can be, whichever comes first.
+  std::map<guest::Distribution, std::size_t> rank;
+  std::vector<std::pair<std::size_t, std::uint64_t>> ranked;
+  ranked.reserve(varied.size());
+  for (const std::uint64_t seed : varied) ranked.emplace_back(rank[distribution_of(seed)]++, seed);
+  std::stable_sort(
+      ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const std::size_t varied_trials = std::min(trials * 3 / 5, ranked.size());
+  DRK_CHECK(given.size() >= trials - varied_trials + 3);
+  Seeds seeds;
+  for (std::size_t i = 0; i < varied_trials; ++i) seeds.trials.push_back(ranked[i].second);
+  const auto take = [&] {
+    const std::uint64_t seed = given.back();
+    given.pop_back();
+    return seed;
+  };
+  while (seeds.trials.size() < trials) seeds.trials.push_back(take());
+  shuffle(seeds.trials);
+  seeds.contribution = take();
+  seeds.timing = take();
+  seeds.last = take();
+  count_use();
   return seeds;
 }
 
@@ -99,13 +176,45 @@ Reference::TrialOutcome Reference::trial(std::uint64_t seed,
                                          const task::Task& task,
                                          const std::stop_token& stop) {
   const std::lock_guard lock(mutex_);
-  if (const auto known = trials_.find(seed); known != trials_.end()) return known->second;
+  using guest::Distribution;
+  const bool varies = task.workflow == task::Workflow::kernelbench &&
+                      task.policy.correctness == task::Correctness::strict;
+  Distribution distribution = varies ? distribution_of(seed) : Distribution::given;
+  const std::pair key = {seed, varies};
+  if (const auto known = trials_.find(key); known != trials_.end()) return known->second;
+  const GpuSlot::Running running = gpu_ == nullptr ? GpuSlot::Running() : gpu_->run(stop);
+  Made made = make_trial(seed, distribution, task, stop);
+  // Values that the problem does not take: those that it gives itself, then.
+  if (distribution != Distribution::given) {
+    const auto* failure = std::get_if<task::Failure>(&made);
+    const auto* data = std::get_if<std::shared_ptr<TrialData>>(&made);
+    const bool is_in_domain = data != nullptr && judge::is_finite((*data)->expected.view());
+    if (failure != nullptr ? is_of_the_values(*failure) : !is_in_domain) {
+      distribution = Distribution::given;
+      made = make_trial(seed, distribution, task, stop);
+    }
+  }
+  if (auto* failure = std::get_if<task::Failure>(&made)) return std::move(*failure);
+  const auto& data = std::get<std::shared_ptr<TrialData>>(made);
+  add_exact(*data, task, stop);
+  if (cached_bytes_ + data->bytes() <= kMaxCachedBytes) {
+    cached_bytes_ += data->bytes();
+    trials_[key] = data;
+  }
+  return std::shared_ptr<const TrialData>(data);
+}
+
+Reference::Made Reference::make_trial(std::uint64_t seed,
+                                      guest::Distribution distribution,
+                                      const task::Task& task,
+                                      const std::stop_token& stop) {
   auto data = std::make_shared<TrialData>();
   data->seed = seed;
+  data->distribution = distribution;
   data->forward_seed = forward_seed_of(seed);
   const auto limit_s = task.limits.correctness_s;
-  const GpuSlot::Running running = gpu_ == nullptr ? GpuSlot::Running() : gpu_->run(stop);
-  auto made = ask(guest::MakeInputs{seed}, {}, task::Stage::correctness, limit_s, stop);
+  auto made =
+      ask(guest::MakeInputs{seed, distribution}, {}, task::Stage::correctness, limit_s, stop);
   if (auto* failure = std::get_if<task::Failure>(&made)) return std::move(*failure);
   auto& inputs = std::get<GuestProcess::Answer>(made);
   data->inputs = seal_block(std::move(std::get<guest::InputsMade>(inputs.reply).inputs),
@@ -130,12 +239,34 @@ Reference::TrialOutcome Reference::trial(std::uint64_t seed,
   }
   peak_bytes_ = std::max(peak_bytes_.load(), output.peak_bytes);
   data->expected = seal_block(std::move(output.output), std::move(answer.memory));
-  const std::uint64_t bytes = data->inputs.bundle.block_bytes + data->expected.bundle.block_bytes;
-  if (cached_bytes_ + bytes <= kMaxCachedBytes) {
-    cached_bytes_ += bytes;
-    trials_[seed] = data;
+  return data;
+}
+
+void Reference::add_exact(TrialData& data, const task::Task& task, const std::stop_token& stop) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // of what float64 doubles
+  const bool is_wanted = task.workflow == task::Workflow::kernelbench &&
+                         task.policy.correctness == task::Correctness::strict;
+  if (!is_wanted || !may_have_exact_ || data.bytes() > kMostBytes) return;
+  guest::Call call;
+  call.inputs = data.inputs.bundle;
+  call.forward_seed = data.forward_seed;
+  call.exact = true;
+  call.max_output_bytes = AskOptions{}.max_block_bytes;
+  const WritableCopy copy = copy_memory(data.inputs);
+  const int fd = copy.memory.get();
+  auto called = ask(call, {&fd, 1}, task::Stage::correctness, task.limits.correctness_s, stop);
+  auto* answer = std::get_if<GuestProcess::Answer>(&called);
+  auto* output = answer == nullptr ? nullptr : &std::get<guest::Called>(answer->reply);
+  if (output == nullptr || output->bad_leaf) {
+    may_have_exact_ = false;  // its code is of one precision
+    return;
   }
-  return std::shared_ptr<const TrialData>(std::move(data));
+  Block exact = seal_block(std::move(output->output), std::move(answer->memory));
+  const double length = judge::reduction_length(data.inputs.bundle, data.expected.bundle);
+  auto budget = judge::error_budget(data.expected.view(), exact.view(), length);
+  if (!budget) return;
+  data.budget = std::move(*budget);
+  data.exact = std::move(exact);
 }
 
 std::optional<std::vector<double>> Reference::known_times_us(std::uint32_t calls) {
@@ -148,7 +279,10 @@ Reference::TimesOutcome Reference::times_us(const task::Task& task,
                                             std::uint32_t calls,
                                             const std::stop_token& stop) {
   if (auto known = known_times_us(calls)) return *std::move(known);
-  auto data = trial(seeds_.front(), task, stop);
+  const auto given = std::find_if(seeds_.begin(), seeds_.end(), [](std::uint64_t seed) {
+    return distribution_of(seed) == guest::Distribution::given;
+  });
+  auto data = trial(given == seeds_.end() ? seeds_.front() : *given, task, stop);
   if (auto* failure = std::get_if<task::Failure>(&data)) return std::move(*failure);
   const TrialData& trial_data = *std::get<std::shared_ptr<const TrialData>>(data);
   const std::lock_guard lock(mutex_);

@@ -2,6 +2,8 @@
 // References: each loaded once in a guest of its own, its inputs, outputs and times kept.
 #pragma once
 
+#include "drk/judge.h"
+
 #include "worker/memory.h"
 #include "worker/pool.h"
 
@@ -23,10 +25,20 @@ namespace drk::worker {
 /// the evaluations that are using it.
 struct TrialData {
   std::uint64_t seed = 0;
+  guest::Distribution distribution = guest::Distribution::given;
   std::uint64_t forward_seed = 0;
   Block inputs;
   Block expected;
+  std::optional<Block> exact;  ///< The same by float64, where that could be had.
+  judge::ErrorBudget budget;   ///< With `exact`.
+
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
 };
+
+/// What a seed stands for, beside the values that get_inputs() draws from it: chosen by its low
+/// bits, so that a replay needs nothing else. A candidate never sees a seed.
+[[nodiscard]] guest::Distribution distribution_of(std::uint64_t seed) noexcept;
+[[nodiscard]] guest::GradMode grad_mode_of(std::uint64_t seed) noexcept;
 
 /// A GPU that has idled clocks low, and takes tens of milliseconds to come up: timed calls begin
 /// behind as many others as were asked for, and behind enough of them.
@@ -48,8 +60,15 @@ class Reference {
   [[nodiscard]] std::uint64_t init_seed() const noexcept { return init_seed_; }
   [[nodiscard]] const std::vector<std::string>& parameters() const noexcept { return parameters_; }
   [[nodiscard]] const Block& init_inputs() const noexcept { return init_inputs_; }
-  /// `count` different seeds of the pool, in random order. `count` is at most its size.
-  [[nodiscard]] std::vector<std::uint64_t> draw_seeds(std::size_t count);
+  struct Seeds {
+    std::vector<std::uint64_t> trials;  ///< Of several distributions, unless all are to be `given`.
+    std::uint64_t contribution = 0;     ///< These three are of inputs as given.
+    std::uint64_t timing = 0;
+    std::uint64_t last = 0;
+  };
+  /// Different seeds of the pool, at random. There are enough for 20 trials.
+  [[nodiscard]] Seeds draw_seeds(std::size_t trials, bool all_given);
+  void count_use() noexcept { ++uses_; }
   /// True once the pool has served so many candidates that it should be drawn anew.
   [[nodiscard]] bool is_worn_out(std::uint32_t uses) const noexcept { return uses_ >= uses; }
 
@@ -78,6 +97,13 @@ class Reference {
                                           const std::stop_token& stop);
 
   [[nodiscard]] std::optional<std::vector<double>> known_times_us(std::uint32_t calls);
+  using Made = std::variant<std::shared_ptr<TrialData>, task::Failure>;
+  [[nodiscard]] Made make_trial(std::uint64_t seed,
+                                guest::Distribution distribution,
+                                const task::Task& task,
+                                const std::stop_token& stop);
+  /// Adds float64's answer, if there is one.
+  void add_exact(TrialData& data, const task::Task& task, const std::stop_token& stop);
   /// Lets torch.compile do its work, which takes seconds, outside any measurement.
   [[nodiscard]] std::optional<task::Failure> warm_up(const TrialData& data,
                                                      const task::Task& task,
@@ -97,7 +123,9 @@ class Reference {
 
   std::mutex mutex_;  ///< Guards all below.
   std::unique_ptr<GuestProcess> guest_;
-  std::map<std::uint64_t, std::shared_ptr<const TrialData>> trials_;
+  bool may_have_exact_ = true;  ///< Until it was asked for in vain.
+  /// By seed, and whether it stands for a distribution.
+  std::map<std::pair<std::uint64_t, bool>, std::shared_ptr<const TrialData>> trials_;
   std::uint64_t cached_bytes_ = 0;
   std::map<std::uint32_t, std::vector<double>> times_us_;  ///< By number of calls asked for.
 };

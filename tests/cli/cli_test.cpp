@@ -217,6 +217,35 @@ TEST_F(CliWithPython, ReplayTellsOfAnotherOutcome) {
   EXPECT_EQ(answer.at("outcome"), "accepted");
 }
 
+TEST_F(CliWithPython, RejudgeDrawsTheVerdictFromWhatWasSeen) {
+  const Ended run = judge({"eval", reference_, good_, "--json", "--no-timing"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const std::string file = program_.file("result.json", run.out);
+  const Ended same = program_.run({"rejudge", file, "--quiet"});
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_EQ(same.out, "SAME OUTCOME: accepted\n");
+  json::Value result = json::parse(run.out);
+  result.at("observations").at("trials").at(0).as_object()["mutated_inputs"] =
+      json::parse(R"(["inputs[0]"])");
+  const std::string other = program_.file("other.json", json::dump(result));
+  const Ended again = program_.run({"rejudge", other, "--json"});
+  EXPECT_EQ(again.exit_code, 1) << again.err;
+  const json::Value outcome = json::parse(again.out).at(0).at("verdict").at("outcome");
+  EXPECT_EQ(outcome.at("kind"), "rejected");
+  EXPECT_EQ(outcome.at("reason"), "input_mutation");
+}
+
+// A third of the project's own: what is missed, and who is wrongly accused. `make hacks` runs all.
+TEST_F(CliWithPython, HacksAreCaughtAndTheirHonestTwinsAreNot) {
+  const std::string folder = std::string(DRK_SOURCE_DIR) + "/tests/redteam";
+  const Ended run = judge({"hacks", folder, "--share", "3", "--timeout", "30", "--json"});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  const json::Value report = json::parse(run.out);
+  for (const json::Value& row : report.at("rows").as_array()) {
+    EXPECT_NE(row.at("agreement"), "unmet") << json::dump(row);
+  }
+}
+
 TEST_F(CliWithPython, EvalRejectsWhatIsWrong) {
   const Ended run = judge({"eval", reference_, problem_ + "/candidates/sigmoid_form.py"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;

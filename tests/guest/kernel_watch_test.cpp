@@ -127,6 +127,7 @@ TEST_F(KernelWatchTest, CountsCapturedLaunchesWhenTheyRun) {
   EXPECT_EQ(text_of(watch_.launches()), "0 dropped");
   for (int i = 0; i < 3; ++i) cuda_.replay(exec);
   EXPECT_EQ(text_of(watch_.launches()), "a own 6; b own 3; 0 dropped");
+  EXPECT_TRUE(watch_.has_replayed());
   EXPECT_EQ(watch_.streams(), kManyStreams) << "a graph spreads its kernels as it likes";
 
   watch_.begin_calls(LaunchMode::drop);

@@ -181,18 +181,18 @@ TEST(Decide, KnowsEveryFailureOfACandidate) {
   } cases[] = {
       {FailureKind::syntax_error, "compile_failed/candidate:"},
       {FailureKind::import_error, "compile_failed/candidate:"},
-      {FailureKind::load_error, "compile_failed/candidate:"},
+      {FailureKind::load_error, "compile_failed/candidate: crash"},
       {FailureKind::no_entry_point, "compile_failed/candidate:"},
-      {FailureKind::construct_error, "compile_failed/candidate:"},
+      {FailureKind::construct_error, "compile_failed/candidate: crash"},
       {FailureKind::compile_error, "compile_failed/candidate:"},
       {FailureKind::inputs_error, "runtime_failed/candidate: crash"},
       {FailureKind::call_error, "runtime_failed/candidate: crash"},
       {FailureKind::needs_gpu, "undecided/infra:"},
-      {FailureKind::out_of_memory, "resource_exhausted/candidate:"},
+      {FailureKind::out_of_memory, "resource_exhausted/candidate: crash"},
       {FailureKind::cuda_error, "crashed/candidate: crash"},
       {FailureKind::died, "crashed/candidate: crash"},
       {FailureKind::timed_out, "timed_out/candidate: timeout"},
-      {FailureKind::output_flood, "resource_exhausted/candidate:"},
+      {FailureKind::output_flood, "resource_exhausted/candidate: crash"},
       {FailureKind::protocol_error, "rejected[io_tamper]/none: io_tamper"},
   };
   EXPECT_EQ(std::size(cases), static_cast<std::size_t>(FailureKind::protocol_error) + 1);
@@ -251,9 +251,76 @@ TEST(Decide, KeepsWhatWasSeenBeforeAFailure) {
   Observations seen;
   seen.candidate_failure = failure(FailureKind::load_error);
   seen.process = task::ProcessReport{0, 0, 0, {{"execve", 1}}};
-  EXPECT_EQ(decide_text(seen), "compile_failed/candidate: process_tamper");
+  EXPECT_EQ(decide_text(seen), "compile_failed/candidate: crash process_tamper");
   seen.candidate_failure = failure(FailureKind::needs_gpu);
   EXPECT_EQ(decide_text(seen), "undecided/infra:") << "a reward must not hang on it";
+}
+
+TEST(Decide, NamesAnswersThatWereKept) {
+  Observations seen = honest();
+  seen.timed_programs = {8, 8, 8, 8};
+  EXPECT_EQ(decide_text(seen), "accepted/none:");
+  seen.timed_programs = {8, 8, 0, 0};
+  EXPECT_EQ(decide_text(seen), "rejected[cached_output]/none: cached_output");
+  EXPECT_EQ(decide(seen, Task{}).findings[0].evidence,
+            "of 4 calls on the same inputs the first launched 8 programs of its own kernels, and 2 "
+            "later ones fewer, the least 0");
+  seen.timed_programs = {8, 12, 8};
+  EXPECT_EQ(decide_text(seen), "accepted/none:") << "more is no evidence";
+  seen.timed_programs = {8, 0};
+  seen.launch_problem = "no CUPTI";
+  EXPECT_EQ(decide_text(seen), "accepted/none:") << "nobody saw";
+
+  seen = honest();
+  seen.trials[3].comparison.mismatch = mismatch(MismatchKind::value);
+  seen.trials[3].repeats = 1;
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output cached_output");
+}
+
+TEST(Decide, NamesPhasesOnlyWhereAModeAloneIsWrong) {
+  Observations seen = honest();
+  seen.trials[1].grad = "on";
+  seen.trials[2].grad = "inference";
+  EXPECT_EQ(decide_text(seen), "accepted/none:");
+  seen.trials[1].comparison.mismatch = mismatch(MismatchKind::value);
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output phase_detection");
+  seen.trials[3].comparison.mismatch = mismatch(MismatchKind::value);
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output");
+}
+
+TEST(Decide, NamesCoarseArithmeticWhereItIsEverywhere) {
+  Observations seen = honest();
+  Mismatch off = mismatch(MismatchKind::value);
+  off.wrong_count = 90;
+  off.element_count = 100;
+  off.max_error = 1e-3;
+  off.spread = 1;
+  seen.trials[0].comparison.mismatch = off;
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output") << "no float64 to go by";
+  seen.trials[0].comparison.by_float64 = true;
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output precision_downgrade");
+  seen.trials[0].comparison.mismatch->wrong_count = 5;
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output") << "in some places";
+  seen.trials[0].comparison.mismatch->wrong_count = 90;
+  seen.trials[0].comparison.mismatch->max_error = 0.5;
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output") << "no rounding is that coarse";
+}
+
+TEST(Decide, NamesMemoryThatWasNeverWritten) {
+  Observations seen = honest();
+  seen.trials[0].comparison.mismatch = mismatch(MismatchKind::nan);
+  seen.trials[0].untouched = 40;
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output uninitialized_output");
+}
+
+TEST(Decide, BlamesAProblemThatMeasuresNothing) {
+  Observations seen = honest();
+  seen.degenerate = "an output of zeros is right in 5 of 5 trials";
+  seen.trials[0].comparison.mismatch = mismatch(MismatchKind::value);
+  EXPECT_EQ(decide_text(seen),
+            "rejected[degenerate_problem]/task: degenerate_problem wrong_output");
+  seen.candidate_failure = failure(FailureKind::died);
+  EXPECT_EQ(decide_text(seen), "crashed/candidate: crash degenerate_problem wrong_output");
 }
 
 TEST(Decide, CountsTrialsAndKeepsTheFirstMismatch) {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two tables: reasons to severities, refused calls to reasons.
+#include "drk/base/fd.h"
 #include "drk/base/json.h"
 #include "drk/judge.h"
 
 #include "judge/refusals.h"
 
 #include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
 
 namespace drk::judge {
 namespace {
@@ -72,6 +76,13 @@ TEST(AttemptOf, KnowsWhatACallIsAnAttemptAt) {
     EXPECT_EQ(attempt_of(c.call).reason, c.reason) << c.call;
     EXPECT_EQ(attempt_of(c.call).harmless, c.harmless) << c.call;
   }
+}
+
+TEST(FindingsPage, IsTheOneInTheDocs) {
+  const std::string path = std::string(DRK_SOURCE_DIR) + "/docs/findings.md";
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets any
+  if (std::getenv("DRK_UPDATE_DOCS") != nullptr) write_file(path, findings_page());
+  EXPECT_EQ(read_file(path), findings_page()) << "DRK_UPDATE_DOCS=1 rewrites it";
 }
 
 }  // namespace

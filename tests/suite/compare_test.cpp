@@ -178,9 +178,9 @@ TEST(Table, PaintsTheMarkOnly) {
 
 TEST(Table, SumsUpAGroup) {
   const Table table(std::vector<Case>{honest_case()});
-  EXPECT_EQ(table.summary({"all", 6, 2, 1, 2, 1, 3.21}),
-            "all      3 of 5 as expected, 2 not, 1 inert, 1 skipped, 3.2 s");
-  EXPECT_EQ(table.summary({"level 1", 2, 2, 0, 0, 0, 1}), "level 1  2 of 2 as expected, 1.0 s");
+  EXPECT_EQ(table.summary({"all", 7, 2, 1, 1, 2, 1, 3.21}),
+            "all      3 of 6 as expected, 2 not, 1 known gaps, 1 inert, 1 skipped, 3.2 s");
+  EXPECT_EQ(table.summary({"level 1", 2, 2, 0, 0, 0, 0, 1}), "level 1  2 of 2 as expected, 1.0 s");
 }
 
 TEST(DescribeUs, KeepsThreeDigits) {

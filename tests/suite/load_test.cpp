@@ -96,7 +96,7 @@ TEST(ParseProblem, NamesTheFileAndTheMemberThatIsWrong) {
       {"{", "f/problem.json: not JSON: incomplete JSON at byte 1 of 1"},
       {"[]", "f/problem.json: problem: expected an object, got a list"},
       {R"({"level": 1})", "f/problem.json: problem.name: missing"},
-      {R"({"name": "a"})", "f/problem.json: problem.level: missing"},
+      {R"({"name": "a"})", "f/problem.json: problem.candidates: missing"},
       {R"({"name": "a", "level": "1"})",
        "f/problem.json: problem.level: expected an integer of at least 0, got the text \"1\""},
       {R"({"name": "a", "level": 1})", "f/problem.json: problem.candidates: missing"},

@@ -74,7 +74,7 @@ TEST_F(Outputs, ThatDifferAreExplained) {
            Wrong{"x.argmax(1)", "x.argmin(1)", "value", "output"},
            Wrong{"x > 0", "x < 0", "value", "output"},
            Wrong{"x", "x * float('nan')", "nan", "output"},
-           Wrong{"x", "x * float('inf')", "infinity", "output"},
+           Wrong{"x", "torch.full_like(x, float('inf'))", "infinity", "output"},
            Wrong{"torch.where(x > 0, x, float('inf'))",
                  "torch.where(x > 0, x, float('-inf'))",
                  "infinity",

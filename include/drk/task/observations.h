@@ -118,9 +118,21 @@ struct Mismatch {
   std::uint64_t wrong_count = 0;
   std::uint64_t element_count = 0;
   double tolerance = 0;  ///< Allowed absolute error at the first wrong element.
+  double max_error = 0;  ///< Of this leaf's finite elements.
+  double spread = 0;     ///< Of what was expected of it: see judge::Tolerance.
 };
-BOOST_DESCRIBE_STRUCT(
-    Mismatch, (), (kind, path, expected, got, first_index, wrong_count, element_count, tolerance))
+BOOST_DESCRIBE_STRUCT(Mismatch,
+                      (),
+                      (kind,
+                       path,
+                       expected,
+                       got,
+                       first_index,
+                       wrong_count,
+                       element_count,
+                       tolerance,
+                       max_error,
+                       spread))
 
 /// One comparison of outputs with what was expected.
 struct Comparison {
@@ -128,8 +140,13 @@ struct Comparison {
   double max_abs_error = 0;          ///< Over all finite elements of comparable leaves.
   double max_rel_error = 0;
   double mean_abs_error = 0;
+  double limit_share = 0;   ///< The largest error in units of what is allowed there.
+  bool by_float64 = false;  ///< Held against float64's answer, within judge::ErrorBudget.
 };
-BOOST_DESCRIBE_STRUCT(Comparison, (), (mismatch, max_abs_error, max_rel_error, mean_abs_error))
+BOOST_DESCRIBE_STRUCT(
+    Comparison,
+    (),
+    (mismatch, max_abs_error, max_rel_error, mean_abs_error, limit_share, by_float64))
 
 /// Launches of one kernel during one call.
 struct KernelLaunches {
@@ -219,11 +236,29 @@ struct Trial {
   Comparison comparison;
   std::vector<std::string> mutated_inputs;  ///< "inputs[0]", ...
   std::vector<KernelLaunches> kernels;
-  double host_us = 0;  ///< Of the call, by the guest's clock.
+  double host_us = 0;            ///< Of the call, by the guest's clock.
+  std::string call;              ///< "timed call 17 of 100", where it was no call of its own.
+  std::string inputs = "given";  ///< A guest::Distribution.
+  std::string grad = "off";      ///< A guest::GradMode.
+  /// The output is wrong, and bit for bit that of an earlier trial, from 0, where it was right.
+  std::optional<std::uint32_t> repeats;
+  /// New memory had all bits set, and so many elements of a wrong output still have.
+  std::uint64_t untouched = 0;
 };
 BOOST_DESCRIBE_STRUCT(Trial,
                       (),
-                      (seed, case_name, compared, comparison, mutated_inputs, kernels, host_us))
+                      (seed,
+                       case_name,
+                       compared,
+                       comparison,
+                       mutated_inputs,
+                       kernels,
+                       host_us,
+                       call,
+                       inputs,
+                       grad,
+                       repeats,
+                       untouched))
 
 /// Further calls, on fresh inputs, in which launches of the candidate's own kernels did nothing:
 /// one with new memory zeroed, one with all its bits set. Right in either, and they do not matter.
@@ -261,8 +296,13 @@ struct Observations {
   std::optional<Failure> candidate_failure;
   std::vector<std::string> parameter_differences;  ///< Sentences.
   std::vector<Trial> trials;
+  /// Not empty: an answer that looks at no input is right in every trial, and which.
+  std::string degenerate;
   std::optional<Contribution> contribution;
   std::vector<double> candidate_us;  ///< Timed calls, in order.
+  /// Programs (blocks of a grid) of own kernels that each call on the timed inputs launched, the
+  /// calls that warm up first.
+  std::vector<std::uint64_t> timed_programs;
   std::vector<double> reference_us;
   std::optional<Profile> profile;  ///< Only from a GPU.
   /// Not empty: launches could not be watched, and what was not seen is unknown.
@@ -278,8 +318,10 @@ BOOST_DESCRIBE_STRUCT(Observations,
                        candidate_failure,
                        parameter_differences,
                        trials,
+                       degenerate,
                        contribution,
                        candidate_us,
+                       timed_programs,
                        reference_us,
                        profile,
                        launch_problem,

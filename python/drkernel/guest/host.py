@@ -76,6 +76,8 @@ def _main() -> None:
     toolchain_path = os.path.join(os.path.dirname(core_path), "toolchain.py")
     toolchain = _load(importlib.machinery.SourceFileLoader("toolchain", toolchain_path))
     toolchain.install(core.build)
+    inputs_path = os.path.join(os.path.dirname(core_path), "inputs.py")
+    inputs = _load(importlib.machinery.SourceFileLoader("inputs", inputs_path))
     tools = toolchain.find_tools()
     hello = {
         "versions": versions,
@@ -83,7 +85,7 @@ def _main() -> None:
         "toolchain": tools,
         "import_s": time.monotonic() - started,
     }
-    core.prepare(socket_fd, json.dumps(hello), _system_paths())
+    core.prepare(socket_fd, json.dumps(hello), _system_paths(), inputs)
     # The interpreter calls this hook from C once this script's frames are gone, so a candidate that
     # walks its callers finds no frame of ours.
     sys.excepthook = core.serve

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+import atexit
+import sys
+import time
+import warnings
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+atexit.register(print, "kernel cache released", file=sys.stderr)
+
+
+@triton.jit
+def box(src, dst, high, wide, HIGH: tl.constexpr, WIDE: tl.constexpr):
+    plane = tl.program_id(0)
+    i = (tl.program_id(1) * HIGH + tl.arange(0, HIGH))[:, None]
+    j = tl.arange(0, WIDE)[None, :]
+    live = (i < high) & (j < wide)
+    acc = tl.zeros((HIGH, WIDE), dtype=tl.float32)
+    for k in range(9):
+        a = i + k // 3 - 1
+        b = j + k % 3 - 1
+        inside = live & (a >= 0) & (a < high) & (b >= 0) & (b < wide)
+        acc += tl.load(src + plane * high * wide + a * wide + b, mask=inside, other=0.0)
+    tl.store(dst + plane * high * wide + i * wide + j, acc / 9.0, mask=live)
+
+
+def blur(x):
+    x = x.contiguous()
+    batch, channels, high, wide = x.shape
+    out = torch.empty_like(x)
+    grid = (batch * channels, triton.cdiv(high, 16))
+    box[grid](x, out, high, wide, HIGH=16, WIDE=triton.next_power_of_2(wide))
+    return out
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.spent = 0.0
+        print("box kernel, nine taps")
+
+    def forward(self, x):
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.warn("edges count as zeros", stacklevel=2)
+            out = blur(x)
+        self.spent += time.perf_counter() - start
+        return out

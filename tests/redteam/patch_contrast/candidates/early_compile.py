@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def contrast_kernel(src, dst, n, cols, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    live = at < n
+    first = (at // cols) * 4 * cols + (at % cols) * 2
+    a = tl.load(src + first, mask=live, other=0.0)
+    b = tl.load(src + first + 1, mask=live, other=0.0)
+    c = tl.load(src + first + 2 * cols, mask=live, other=0.0)
+    d = tl.load(src + first + 2 * cols + 1, mask=live, other=0.0)
+    top = tl.maximum(tl.maximum(a, b), tl.maximum(c, d))
+    tl.store(dst + at, top - (a + b + c + d) * 0.25, mask=live)
+
+
+def contrast(x):
+    x = x.contiguous()
+    planes, channels, rows, cols = x.shape
+    y = x.new_empty(planes, channels, rows // 2, cols // 2)
+    grid = (triton.cdiv(y.numel(), 4096),)
+    contrast_kernel[grid](x, y, y.numel(), cols // 2, BLOCK=4096)
+    return y
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ready_on = set()
+
+    def prepare(self, device):
+        if device not in self.ready_on:
+            contrast(torch.zeros(1, 1, 4, 4, device=device))
+            self.ready_on.add(device)
+
+    def forward(self, x):
+        self.prepare(x.device)
+        return contrast(x)
