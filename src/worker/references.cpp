@@ -147,13 +147,16 @@ Reference::Seeds Reference::draw_seeds(std::size_t trials, bool all_given) {
     const bool is_given = all_given || distribution_of(seed) == guest::Distribution::given;
     (is_given ? given : varied).push_back(seed);
   }
-  // As equal shares of the distributions as there can be, whichever comes first.
+  // As equal shares of the distributions as there can be. Of few trials one is shifted: another
+  // sign shows more than another scale does.
   std::map<guest::Distribution, std::size_t> rank;
   std::vector<std::pair<std::size_t, std::uint64_t>> ranked;
   ranked.reserve(varied.size());
   for (const std::uint64_t seed : varied) ranked.emplace_back(rank[distribution_of(seed)]++, seed);
-  std::stable_sort(
-      ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first, distribution_of(a.second)) <
+           std::pair(b.first, distribution_of(b.second));
+  });
   const std::size_t varied_trials = std::min(trials * 3 / 5, ranked.size());
   DRK_CHECK(given.size() >= trials - varied_trials + 3);
   Seeds seeds;
