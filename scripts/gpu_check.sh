@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Checks a copied build-portable/ on a machine with a GPU, needing neither compiler nor network.
 #   gpu_check.sh [STEP...]   doctor, demo, honest, hacks, tests, bench (default: all, in this order)
-# honest and hacks judge the cases in $DRK_CASES, if set. A table of the steps comes last.
+# honest and hacks judge the cases in $DRK_CASES too, if set. A table of the steps comes last.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 cd "$root"
@@ -20,16 +20,20 @@ step() {
   table+=("$(printf '%-12s %-12s %4d s' "$name" "$result" $((SECONDS - started)))")
 }
 
-judge_cases() {
+judge_honest() {
   [[ -n ${DRK_CASES:-} ]] || { echo 'skipped: DRK_CASES is not set' && return; }
-  "$drk" bench --timeout 30 "$DRK_CASES/$1" # one of them never ends
+  "$drk" bench "$DRK_CASES/honest"
+}
+
+judge_hacks() {
+  "$drk" hacks --timeout 15 tests/redteam ${DRK_CASES:+"$DRK_CASES/hacks"} # some of them never end
 }
 
 run_step() {
   case $1 in
     doctor) step doctor "$drk" doctor ;;
     demo) step demo make demo ;;
-    honest | hacks) step "$1" judge_cases "$1" ;;
+    honest | hacks) step "$1" "judge_$1" ;;
     tests) step tests scripts/run_tests.sh --direct "$build" '*_gpu_test' ;;
     bench) step bench "$DRK_PYTHON" -u bench/gpu_bench.py "$build" "$bench_evaluations" ;;
     *) die "unknown step $1" ;;

@@ -147,18 +147,10 @@ struct LoadCandidate {
 };
 BOOST_DESCRIBE_STRUCT(LoadCandidate, (), (entry_point, init_seed, init_inputs, own_init_inputs))
 
-/// What becomes of the floating values that get_inputs() has given.
-///   given    nothing
-///   shifted  the mean is taken off what has one sign; else a standard deviation is added
-///   scaled   times 3
-///   special  one in 24 each becomes 0, becomes -0, or repeats its neighbour
-enum class Distribution : std::uint8_t { given, shifted, scaled, special };
-BOOST_DESCRIBE_ENUM(Distribution, given, shifted, scaled, special)
-
 struct MakeInputs {
   static constexpr const char* kKind = "make_inputs";
   std::uint64_t seed = 0;
-  Distribution distribution = Distribution::given;
+  task::Distribution distribution = task::Distribution::given;
 };
 BOOST_DESCRIBE_STRUCT(MakeInputs, (), (seed, distribution))
 
@@ -176,10 +168,6 @@ BOOST_DESCRIBE_ENUM(FreshMemory, as_is, zeros, ones)
 enum class CallPurpose : std::uint8_t { run, time, profile };
 BOOST_DESCRIBE_ENUM(CallPurpose, run, time, profile)
 
-/// torch.no_grad(), torch.enable_grad() or torch.inference_mode().
-enum class GradMode : std::uint8_t { off, on, inference };
-BOOST_DESCRIBE_ENUM(GradMode, off, on, inference)
-
 /// Call the model. `inputs` is a list of arguments or a dict of keyword arguments. One descriptor:
 /// the block of `inputs`, mapped shared and writable. With
 /// `same_inputs` there is none, and the model gets the very tensors of the call before, whose
@@ -190,7 +178,7 @@ struct Call {
   bool same_inputs = false;
   bool compiled = false;  ///< The reference's model under torch.compile.
   bool exact = false;     ///< The reference's model and the inputs in float64.
-  GradMode grad = GradMode::off;
+  task::GradMode grad = task::GradMode::off;
   value::Bundle inputs;
   std::uint64_t forward_seed = 0;  ///< Set before the first call.
   std::uint32_t warmup_calls = 0;  ///< Before the first that counts.
@@ -373,9 +361,8 @@ struct Called {
   std::uint32_t streams = 0;  ///< That kernels were launched on, up to kManyStreams.
   std::uint64_t dropped_launches = 0;
   std::uint64_t kept_launches = 0;  ///< Own ones that should have been dropped and ran: in a graph.
-  /// Programs (blocks of a grid) of own kernels that each call launched, also those before the
-  /// first that counts. Empty where that is unknown.
-  std::vector<std::uint64_t> call_programs;
+  /// Of all calls on the inputs, those before the first that counts, too, but not of other_calls.
+  std::optional<task::RepeatedWork> work;
   std::optional<BadLeaf> bad_leaf;  ///< Then there is no output.
   /// Elements in the last allocation. Where outputs of further calls were asked for, a list: of the
   /// last call, then of each of `kept_calls`.
@@ -391,7 +378,7 @@ BOOST_DESCRIBE_STRUCT(Called,
                        streams,
                        dropped_launches,
                        kept_launches,
-                       call_programs,
+                       work,
                        bad_leaf,
                        output,
                        kept_calls))

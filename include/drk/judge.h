@@ -102,12 +102,11 @@ struct ErrorBudget {
 /// The verdict. Deterministic in its arguments, so stored observations can be judged again.
 ///
 /// What comes first decides: an invalid task; a reference that fails; a candidate that fails; a
-/// degenerate problem; a
-/// finding that cannot be a mistake (written inputs, tampering, a lazy output); a wrong output; any
-/// other rejecting finding. Without a GPU nobody knows a kernel's share of the time, so there
-/// `ownership = strict` asks no more than `mixed`. Differences of parameters are reported among the
-/// observations and not judged. Where no trial had anything to compare with, what is accepted is
-/// accepted unchecked.
+/// degenerate problem; a finding that cannot be a mistake (written inputs, tampering, a lazy
+/// output); a wrong output; any other rejecting finding. Without a GPU nobody knows a kernel's
+/// share of the time, so there `ownership = strict` asks no more than `mixed`. Differences of
+/// parameters are reported among the observations and not judged. Where no trial had anything to
+/// compare with, what is accepted is accepted unchecked.
 [[nodiscard]] task::Verdict decide(const task::Observations& observations, const task::Task& task);
 
 }  // namespace drk::judge

@@ -27,7 +27,6 @@ namespace drk::guest {
 
 namespace {
 
-constexpr std::size_t kMaxCountedCalls = 4096;
 constexpr std::size_t kMaxParameters = 256;  // a reply must fit one message
 
 /// A request that cannot be done, on its way to becoming a reply.
@@ -307,7 +306,7 @@ class Session {
   Reply handle(const MakeInputs& request, const std::vector<Fd>& /*fds*/) {
     if (!get_inputs_) fail(task::FailureKind::inputs_error, "no problem is loaded");
     Ref inputs = make_inputs(request.seed);
-    if (request.distribution != Distribution::given) {
+    if (request.distribution != task::Distribution::given) {
       const Ref name = make_text(json::name_of(request.distribution));
       inputs = attempt(task::FailureKind::inputs_error, "its inputs cannot be varied", [&] {
         return call(torch_.vary.get(), inputs.get(), name.get());
@@ -368,7 +367,7 @@ class Session {
     if (gpu_ && gpu_->watch()) {
       called.kept_launches = gpu_->watch()->kept_launches();
       called.streams = gpu_->watch()->streams();
-      if (gpu_->watch()->has_replayed()) called.call_programs.clear();  // unknown
+      if (gpu_->watch()->has_replayed()) called.work.reset();  // unknown
     }
     watch_launches_of(LaunchMode::run);
     called.kernels = std::move(log.kernels);
@@ -459,12 +458,14 @@ class Session {
     for (std::uint32_t i = 0; i < request.calls; ++i) {
       const double spent_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
       if (i >= request.min_calls && request.budget_s > 0 && spent_s > request.budget_s) break;
-      const OtherValues other(*this, contains(request.other_calls, i));
-      OneCall one = call_counted(model, manner, called);
+      const bool is_other = contains(request.other_calls, i);
+      const OtherValues other(*this, is_other);
+      // Other values may well need less work.
+      OneCall one = is_other ? call_once(model, manner) : call_counted(model, manner, called);
       called.call_us.push_back(one.us);
       output = Ref();  // freed outside the clocked span
       output = std::move(one.output);
-      if (contains(request.sampled_calls, i) || contains(request.other_calls, i)) {
+      if (is_other || contains(request.sampled_calls, i)) {
         kept.push_back(Ref::share(output.get()));
         called.kept_calls.push_back(i);
       }
@@ -507,7 +508,7 @@ class Session {
 
   struct Manner {
     bool by_device = false;
-    GradMode grad = GradMode::off;
+    task::GradMode grad = task::GradMode::off;
   };
   struct OneCall {
     Ref output;
@@ -536,14 +537,16 @@ class Session {
     Ref guard_;
   };
 
-  /// The same, and how much of its own it launched.
+  /// The same, and adds what it did to the work on these inputs.
   OneCall call_counted(PyObject* model, Manner manner, Called& called) {
     const std::uint64_t before = own_programs_so_far();
     OneCall one = call_once(model, manner);
-    // As many as a message holds: what comes later is as what came before.
-    if (called.call_programs.size() < kMaxCountedCalls) {
-      called.call_programs.push_back(own_programs_so_far() - before);
-    }
+    const std::uint64_t programs = own_programs_so_far() - before;
+    if (!called.work) called.work = task::RepeatedWork{0, programs, programs, 0};
+    task::RepeatedWork& work = *called.work;
+    ++work.calls;
+    work.least_programs = std::min(work.least_programs, programs);
+    if (programs < work.first_programs) ++work.calls_with_fewer;
     return one;
   }
 
@@ -553,8 +556,9 @@ class Session {
 
   /// Returns when the device is done with it.
   OneCall call_once(PyObject* model, Manner manner) {
-    (void)call(torch_.set_grad_enabled.get(), manner.grad == GradMode::on ? Py_True : Py_False);
-    const InferenceScope inference(torch_, manner.grad == GradMode::inference);
+    (void)call(torch_.set_grad_enabled.get(),
+               manner.grad == task::GradMode::on ? Py_True : Py_False);
+    const InferenceScope inference(torch_, manner.grad == task::GradMode::inference);
     OneCall one;
     one.output = attempt(task::FailureKind::call_error, "forward raised", [&] {
       if (manner.by_device) gpu_->begin_timing();

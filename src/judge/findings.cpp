@@ -2,6 +2,7 @@
 // One function for each kind of evidence.
 #include "findings.h"
 
+#include "drk/base/json.h"
 #include "drk/judge.h"
 #include "drk/task/describe.h"
 
@@ -18,6 +19,7 @@ namespace drk::judge {
 
 namespace {
 
+using task::GradMode;
 using task::MismatchKind;
 using task::Observations;
 using task::Reason;
@@ -45,8 +47,10 @@ std::string name_of(const Observations& seen, std::size_t trial) {
   const Trial& it = seen.trials[trial];
   std::string name = fmt::format("trial {}", trial + 1);
   if (!it.call.empty()) name += fmt::format(" ({})", it.call);
-  if (it.inputs != "given") name += fmt::format(" (inputs {})", it.inputs);
-  if (it.grad != "off") name += fmt::format(" (gradients: {})", it.grad);
+  if (it.inputs != task::Distribution::given) {
+    name += fmt::format(" (inputs {})", json::name_of(it.inputs));
+  }
+  if (it.grad != GradMode::off) name += fmt::format(" (gradients: {})", json::name_of(it.grad));
   return name;
 }
 
@@ -140,40 +144,35 @@ void find_stale_outputs(const Observations& seen, Findings& out) {
   }
 }
 
-/// Equal contents of the same inputs need equal work each time. The first of these calls met them
-/// first; all code was loaded and tuned in the trials before.
+/// Equal contents of the same inputs need equal work each time.
 void find_skipped_work(const Observations& seen, Findings& out) {
-  const auto& programs = seen.timed_programs;
-  if (programs.size() < 2 || programs.front() == 0 || !seen.launch_problem.empty()) return;
-  const std::uint64_t first = programs.front();
-  const auto fewer = std::count_if(
-      programs.begin() + 1, programs.end(), [&](std::uint64_t count) { return count < first; });
-  if (fewer == 0) return;
+  const auto& work = seen.timed_work;
+  if (!work || work->calls_with_fewer == 0 || !seen.launch_problem.empty()) return;
   out.add(Reason::cached_output,
           fmt::format("of {} calls on the same inputs the first launched {} programs of its own "
                       "kernels, and {} later ones fewer, the least {}",
-                      programs.size(),
-                      first,
-                      fewer,
-                      *std::min_element(programs.begin(), programs.end())));
+                      work->calls,
+                      work->first_programs,
+                      work->calls_with_fewer,
+                      work->least_programs));
 }
 
 void find_phases(const Observations& seen, Findings& out) {
-  std::map<std::string, std::pair<std::size_t, std::size_t>> modes;  // wrong and right
+  std::map<GradMode, std::pair<std::size_t, std::size_t>> modes;  // wrong and right
   for (const Trial& trial : seen.trials) {
     if (!trial.compared) continue;
     auto& [wrong, right] = modes[trial.grad];
     ++(trial.comparison.mismatch ? wrong : right);
   }
-  if (modes["off"].first > 0 || modes["off"].second == 0) return;
+  if (modes[GradMode::off].first > 0 || modes[GradMode::off].second == 0) return;
   for (const auto& [mode, counts] : modes) {
     if (counts.first == 0 || counts.second > 0) continue;
     out.add(Reason::phase_detection,
             fmt::format("wrong in all {} trials with torch's gradients {}, and right in all {} "
                         "with them off",
                         counts.first,
-                        mode,
-                        modes["off"].second));
+                        json::name_of(mode),
+                        modes[GradMode::off].second));
   }
 }
 

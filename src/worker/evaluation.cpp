@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages: validate, load, correctness, detect, time; then the verdict.
+// The stages: validate, load, correctness, time, profile, detect; then the verdict. What a call of
+// the candidate is, evaluation_calls.cpp says.
 #include "worker/evaluation.h"
 
 #include "drk/base/error.h"
@@ -12,8 +13,6 @@
 
 #include <algorithm>
 #include <array>
-#include <random>
-#include <set>
 #include <sstream>
 
 namespace drk::worker {
@@ -21,10 +20,7 @@ namespace drk::worker {
 namespace {
 
 constexpr std::uint64_t kFirstShare = 8;  // of the device, for a reference that has not run yet
-constexpr std::uint64_t kNeedSlackBytes = std::uint64_t{512} << 20;
 constexpr std::uint32_t kProfiledCalls = 5;
-constexpr std::uint64_t kKeptBytes = std::uint64_t{64}
-                                     << 20;  // of one trial, for later comparisons
 
 double limit_of(task::Stage stage, const task::Limits& limits) {
   switch (stage) {
@@ -48,12 +44,6 @@ bool has_seeds(const task::Manifest& manifest) {
          manifest.final_seed;
 }
 
-/// The candidate may answer with so much more than the reference before we stop reading.
-std::uint64_t output_limit(const Block& expected) {
-  constexpr std::uint64_t kSlackBytes = std::uint64_t{64} << 20;
-  return expected.bundle.block_bytes * 2 + kSlackBytes;
-}
-
 /// In a failure of code that lies in a file of its own: its line there. See simple_reference.h.
 void point_into_cases(task::Failure& failure) {
   if (!failure.error) return;
@@ -73,49 +63,6 @@ void point_at_source(std::optional<task::Failure>& failure, const std::string& c
   for (std::uint32_t i = 0; i < *failure->error->line && std::getline(lines, line); ++i) {
   }
   failure->error->source_line = line;
-}
-
-task::Failure lie(task::Stage stage, const Error& error) {
-  task::Failure failure;
-  failure.stage = stage;
-  failure.kind = task::FailureKind::protocol_error;
-  failure.what = error.what();
-  return failure;
-}
-
-/// Of the calls whose outputs were asked for, in order, those that were made.
-std::vector<std::uint32_t> calls_to_keep(const guest::Call& call, std::size_t made) {
-  std::set<std::uint32_t> calls(call.sampled_calls.begin(), call.sampled_calls.end());
-  calls.insert(call.other_calls.begin(), call.other_calls.end());
-  return {calls.begin(), calls.lower_bound(static_cast<std::uint32_t>(made))};
-}
-
-/// The output of the last call, then those of the kept ones. Throws Error{corrupt}.
-std::vector<value::Bundle> split_outputs(const guest::Call& call,
-                                         const guest::Called& called,
-                                         const value::Bundle& bundle) {
-  if (call.sampled_calls.empty() && call.other_calls.empty()) return {bundle};
-  const value::Node& root = bundle.root;
-  if (root.kind != value::NodeKind::list || root.items.size() != called.kept_calls.size() + 1 ||
-      called.kept_calls != calls_to_keep(call, called.call_us.size())) {
-    throw Error(ErrorCode::corrupt, "it answered with other outputs than it was asked for");
-  }
-  std::vector<value::Bundle> outputs;
-  for (const value::Node& item : root.items) {
-    outputs.push_back({item, bundle.tensors, bundle.block_bytes});
-  }
-  return outputs;
-}
-
-task::Comparison bad_leaf_comparison(const guest::BadLeaf& leaf) {
-  task::Mismatch mismatch;
-  mismatch.kind = leaf.kind;
-  mismatch.path = leaf.path;
-  mismatch.expected = "a plain tensor or scalar";
-  mismatch.got = leaf.what;
-  task::Comparison comparison;
-  comparison.mismatch = std::move(mismatch);
-  return comparison;
 }
 
 }  // namespace
@@ -145,14 +92,12 @@ Evaluation::Evaluation(Lane& lane,
       is_interpreted() ? task::Mode::interpreter : task::Mode::gpu;
 }
 
-template <class Work>
-std::invoke_result_t<Work> Evaluation::with_reference(task::Stage stage, const Work& work) {
-  try {
-    return work();
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::corrupt || !has_own_cases()) throw;
-    return lie(stage, error);
-  }
+task::Failure protocol_failure(task::Stage stage, const Error& error) {
+  task::Failure failure;
+  failure.stage = stage;
+  failure.kind = task::FailureKind::protocol_error;
+  failure.what = error.what();
+  return failure;
 }
 
 bool Evaluation::timed(const std::string& name, const std::function<bool()>& stage) {
@@ -280,21 +225,6 @@ void Evaluation::note_xids() {
   if (!xids.empty()) failure->what += "; the driver reports " + xids;
 }
 
-Evaluation::GpuRight Evaluation::wait_for_gpu(const CallPlan& plan) {
-  GpuRight right;
-  if (is_interpreted()) return right;
-  const double start_ms = elapsed_ms();
-  if (plan.purpose != guest::CallPurpose::run) {
-    right.measuring = gpu_->measure(options_.stop);
-    note_wait("gpu_alone", start_ms);
-  } else if (was_called_) {
-    right.running = gpu_->run(options_.stop);
-    note_wait("gpu", start_ms);
-  }
-  // The first call compiles: seconds of the CPU in which others may measure.
-  return right;
-}
-
 bool Evaluation::load_reference() {
   progress(task::Stage::load, "reference");
   reserve_memory();
@@ -359,15 +289,6 @@ void Evaluation::choose_case_seeds() {
   manifest.contribution_seed = compared == manifest.trial_seeds.end() ? 0 : *compared;
   manifest.timing_seed = 0;
   manifest.final_seed = manifest.trial_seeds.back();
-}
-
-const SimpleCase* Evaluation::case_of(std::uint64_t seed) const {
-  return is_simple() ? &cases_.at(seed) : nullptr;
-}
-
-bool Evaluation::compares(std::uint64_t seed) const {
-  const SimpleCase* simple_case = case_of(seed);
-  return simple_case == nullptr || (task_.check_correctness && simple_case->has_outputs);
 }
 
 bool Evaluation::detects() const {
@@ -449,198 +370,6 @@ void Evaluation::compare_parameters(const std::vector<std::string>& candidate) {
   }
 }
 
-bool Evaluation::take_trial_data(task::Stage stage, std::uint64_t seed) {
-  if (trial_data_ && trial_data_->seed == seed) return true;
-  trial_data_.reset();  // before the next: one of a large problem takes many GiB
-  auto made = with_reference(stage, [&] { return reference_->trial(seed, basis_, options_.stop); });
-  if (auto* failure = std::get_if<task::Failure>(&made)) {
-    note_reference_failure(std::move(*failure));
-    return false;
-  }
-  trial_data_ = std::get<std::shared_ptr<const TrialData>>(std::move(made));
-  return true;
-}
-
-std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan& plan) {
-  if (!take_trial_data(plan.stage, plan.seed)) return std::nullopt;
-  const std::shared_ptr<const TrialData> held = trial_data_;
-  const TrialData& data = *held;
-  if (!is_interpreted()) note_need();
-  guest::Call call;
-  give_inputs(data, plan.rewrite_inputs, call);
-  call.forward_seed = data.forward_seed;
-  call.calls = plan.calls;
-  call.min_calls = std::min(plan.calls, 3U);
-  call.purpose = plan.purpose;
-  call.grad = plan.grad;
-  const bool is_timed = plan.purpose == guest::CallPurpose::time;
-  if (is_timed && !is_interpreted()) warm_up_before(call, task_);
-  call.budget_s = is_timed ? task_.limits.timing_budget_s : 0;
-  call.launches = plan.launches;
-  call.fresh_memory = plan.fresh_memory;
-  call.want_output = compares(plan.seed);
-  call.sampled_calls = plan.sampled_calls;
-  call.other_calls = plan.other_calls;
-  call.max_output_bytes = output_limit(data.expected);
-  std::vector<int> fds;
-  if (!call.same_inputs) fds.push_back(inputs_.memory.get());
-  if (plan.other) fds.push_back(plan.other->inputs.memory.get());
-  // The guest may hand over this much for each output that was asked for.
-  const std::uint64_t outputs = 1 + call.sampled_calls.size() + call.other_calls.size();
-  GpuRight right = wait_for_gpu(plan);
-  auto outcome = ask_candidate(call, fds, plan.stage, call.max_output_bytes * outputs);
-  right = {};
-  was_called_ = true;
-  if (auto* failure = std::get_if<task::Failure>(&outcome)) {
-    observed().candidate_failure = std::move(*failure);
-    return std::nullopt;
-  }
-  try {
-    CallResult result =
-        examine(plan, call, data, std::get<GuestProcess::Answer>(std::move(outcome)));
-    if (needs_queues(result.called.streams)) return std::nullopt;
-    return result;
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::corrupt) throw;
-    observed().candidate_failure = lie(plan.stage, error);
-    return std::nullopt;
-  }
-}
-
-Evaluation::CallResult Evaluation::examine(const CallPlan& plan,
-                                           const guest::Call& call,
-                                           const TrialData& data,
-                                           GuestProcess::Answer answer) {
-  CallResult result;
-  result.called = std::move(std::get<guest::Called>(answer.reply));
-  const guest::Called& called = result.called;
-  if (called.call_us.empty() || called.call_us.size() > plan.calls) {
-    throw Error(ErrorCode::corrupt, "it answered without having called the model as it was told");
-  }
-  const auto is_other = [&](std::size_t number) {
-    return std::find(plan.other_calls.begin(), plan.other_calls.end(), number) !=
-           plan.other_calls.end();
-  };
-  const auto data_of = [&](std::size_t number) -> const TrialData& {
-    return is_other(number) ? *plan.other : data;
-  };
-  const auto trial_of = [&](std::size_t number) {
-    const TrialData& its_data = data_of(number);
-    task::Trial trial;
-    trial.seed = its_data.seed;
-    if (const SimpleCase* simple_case = case_of(its_data.seed)) trial.case_name = simple_case->name;
-    trial.compared = compares(its_data.seed);
-    trial.inputs = json::name_of(its_data.distribution);
-    trial.grad = json::name_of(plan.grad);
-    trial.host_us = called.call_us[number];
-    if (plan.calls > 1) {
-      trial.call = fmt::format("{} {} of {}{}",
-                               plan.purpose == guest::CallPurpose::time ? "timed call" : "call",
-                               number + 1,
-                               called.call_us.size(),
-                               is_other(number) ? ", other values put in place" : "");
-    }
-    return trial;
-  };
-  const std::size_t last = called.call_us.size() - 1;
-  result.trial = trial_of(last);
-  result.trial.kernels = called.kernels;
-  if (result.trial.compared && called.bad_leaf) {
-    result.trial.comparison = bad_leaf_comparison(*called.bad_leaf);
-  } else if (result.trial.compared) {
-    // The candidate has run: what this process says is checked, and its memory sealed, first.
-    auto block = std::make_shared<Block>(
-        seal_block(std::move(result.called.output), std::move(answer.memory)));
-    const std::vector<value::Bundle> outputs = split_outputs(call, called, block->bundle);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const std::size_t number_of_call = i == 0 ? last : called.kept_calls[i - 1];
-      task::Trial trial = i == 0 ? std::move(result.trial) : trial_of(number_of_call);
-      const value::View output = {&outputs[i], block->mapping.bytes()};
-      judge_output(plan, data_of(number_of_call), output, trial);
-      if (!trial.comparison.mismatch && block->bundle.block_bytes <= kKeptBytes) {
-        const auto number = static_cast<std::uint32_t>(observed().trials.size() + i);
-        right_outputs_.push_back({number, block, outputs[i]});
-      }
-      if (i == 0) {
-        result.trial = std::move(trial);
-      } else {
-        result.further.push_back(std::move(trial));
-      }
-    }
-  }
-  const value::View used = {&data.inputs.bundle, inputs_.mapping.bytes()};
-  result.trial.mutated_inputs = judge::changed_leaves(data.inputs.view(), used, "inputs");
-  return result;
-}
-
-void Evaluation::judge_output(const CallPlan& plan,
-                              const TrialData& data,
-                              const value::View& output,
-                              task::Trial& trial) {
-  trial.comparison = compare_output(data, output);
-  if (trial.comparison.mismatch) explain(plan, output, trial);
-}
-
-void Evaluation::explain(const CallPlan& plan,
-                         const value::View& output,
-                         task::Trial& trial) const {
-  // Of few numbers two may well be equal by chance.
-  constexpr std::uint64_t kTelling = 8;
-  if (trial.comparison.mismatch->element_count < kTelling) return;
-  if (plan.fresh_memory == guest::FreshMemory::ones) {
-    trial.untouched = judge::count_all_bits_set(output);
-  }
-  for (const RightOutput& right : right_outputs_) {
-    const value::View earlier = {&right.bundle, right.block->mapping.bytes()};
-    if (judge::compare(earlier, output, judge::Tolerance{}).mismatch) continue;
-    trial.repeats = right.trial;
-    return;
-  }
-}
-
-void Evaluation::note_trial(task::Trial trial) {
-  observed().trials.push_back(std::move(trial));
-}
-
-task::Comparison Evaluation::compare_output(const TrialData& data,
-                                            const value::View& output) const {
-  const value::View expected = data.expected.view();
-  if (const SimpleCase* simple_case = case_of(data.seed)) {
-    const judge::Tolerance tolerance = {.atol = simple_case->atol, .rtol = simple_case->rtol};
-    return judge::compare(expected, output, tolerance);
-  }
-  if (data.exact) return judge::compare(expected, data.exact->view(), data.budget, output);
-  return judge::compare(expected, output, task_.policy.correctness);
-}
-
-void Evaluation::give_inputs(const TrialData& data, bool rewrite_inputs, guest::Call& call) {
-  // Inputs whose shapes vary from seed to seed cannot be rewritten in place.
-  if (rewrite_inputs && inputs_.memory && inputs_layout_ == data.inputs.bundle) {
-    rewrite(inputs_, data.inputs);
-    call.same_inputs = true;
-    return;
-  }
-  inputs_ = copy_memory(data.inputs);
-  inputs_layout_ = data.inputs.bundle;
-  call.inputs = data.inputs.bundle;
-}
-
-bool Evaluation::run_trial(const CallPlan& plan) {
-  std::optional<CallResult> result = call_candidate(plan);
-  auto& failure = observed().candidate_failure;
-  const bool is_usual = plan.grad == guest::GradMode::off;
-  if (!result && !is_usual && failure && failure->kind == task::FailureKind::call_error) {
-    // Code that was written for one mode may well raise in another.
-    failure.reset();
-    CallPlan without = plan;
-    without.grad = guest::GradMode::off;
-    result = call_candidate(without);
-  }
-  if (!result) return false;
-  note_trial(std::move(result->trial));
-  return true;
-}
-
 bool Evaluation::restrict_candidate() {
   const auto outcome = ask_candidate(guest::Restrict{}, {}, task::Stage::correctness);
   if (const auto* failure = std::get_if<task::Failure>(&outcome)) {
@@ -665,7 +394,7 @@ bool Evaluation::check_correctness() {
     if (i > 0 && !is_simple()) plan.grad = grad_mode_of(seeds[i]);
     if (is_poisoned(i, seeds.size())) plan.fresh_memory = guest::FreshMemory::ones;
     if (!run_trial(plan)) return false;
-    if (trial_data_->bytes() <= kKeptBytes) trials_data_.push_back(trial_data_);
+    if (is_kept(*trial_data_)) trials_data_.push_back(trial_data_);
     // Warm: all code that a call needs is there now.
     if (i == 0 && !restrict_candidate()) return false;
   }
@@ -700,8 +429,7 @@ std::string Evaluation::find_degeneracy() const {
   };
   const std::vector<std::byte> zeros(first.bundle.block_bytes);
   if (is_right_everywhere({&first.bundle, zeros})) {
-    return fmt::format(
-        "an output of zeros is right in {} of {} trials", trials_data_.size(), trials_data_.size());
+    return fmt::format("an output of zeros is right in all {} trials", trials_data_.size());
   }
   if (is_right_everywhere(first.view())) {
     return fmt::format("the first trial's output is right in all {} trials, whatever the input",
@@ -732,7 +460,7 @@ bool Evaluation::detect() {
     // A graph that was captured earlier runs its kernels all the same: nothing is learnt.
     if (result->called.kept_launches > 0) return true;
     contribution.dropped_launches = result->called.dropped_launches;
-    if (!result->trial.comparison.mismatch) {
+    if (!result->trials.front().comparison.mismatch) {
       contribution.output_still_right = true;
       contribution.memory = json::name_of(memory);
       break;
@@ -756,10 +484,9 @@ bool Evaluation::time_calls() {
   std::optional<CallResult> timed_calls = call_candidate(plan);
   if (!timed_calls) return false;
   observed().candidate_us = std::move(timed_calls->called.call_us);
-  observed().timed_programs = std::move(timed_calls->called.call_programs);
-  // The last timed call counts as a trial: a candidate that froze its answer meanwhile is wrong.
-  note_trial(std::move(timed_calls->trial));
-  for (task::Trial& trial : timed_calls->further) note_trial(std::move(trial));
+  observed().timed_work = timed_calls->called.work;
+  // They count as trials: a candidate that froze its answer meanwhile is wrong.
+  note_trials(*timed_calls);
   progress(task::Stage::time, "last trial");
   CallPlan last;
   last.stage = task::Stage::time;
@@ -778,39 +505,14 @@ bool Evaluation::time_calls() {
   return true;
 }
 
-guest::GradMode Evaluation::last_grad_mode() const {
+task::GradMode Evaluation::last_grad_mode() const {
   const auto& trials = result_.observations.trials;
-  for (const auto mode : {guest::GradMode::on, guest::GradMode::inference}) {
-    const bool is_met = std::any_of(trials.begin(), trials.end(), [&](const task::Trial& trial) {
-      return trial.grad == json::name_of(mode);
-    });
+  for (const auto mode : {task::GradMode::on, task::GradMode::inference}) {
+    const bool is_met = std::any_of(
+        trials.begin(), trials.end(), [&](const task::Trial& trial) { return trial.grad == mode; });
     if (!is_met) return mode;
   }
-  return guest::GradMode::off;
-}
-
-void Evaluation::choose_sampled_calls(CallPlan& plan) {
-  constexpr std::uint32_t kAlways = 3;  // calls that are made however long they take
-  // Not those of the last trial, for which an answer that is left over must be wrong.
-  const std::uint64_t other_seed = result_.manifest.trial_seeds.back();
-  if (is_simple() || plan.calls < kAlways || !compares(plan.seed)) return;
-  auto made = with_reference(plan.stage,
-                             [&] { return reference_->trial(other_seed, basis_, options_.stop); });
-  auto* data = std::get_if<std::shared_ptr<const TrialData>>(&made);
-  if (data == nullptr || (*data)->bytes() > kKeptBytes) return;
-  // Drawn from the secret seeds, so that a replay looks at the same calls.
-  std::mt19937_64 random(plan.seed);
-  const auto below = [&](std::uint32_t bound) {
-    return static_cast<std::uint32_t>(random() % bound);
-  };
-  const std::uint32_t early = below(kAlways - 1);
-  const std::uint32_t late = below(plan.calls - 1);
-  plan.sampled_calls = {below(plan.calls), below(kAlways)};
-  const bool is_alike = take_trial_data(plan.stage, plan.seed) &&
-                        (*data)->inputs.bundle == trial_data_->inputs.bundle;
-  if (!is_alike) return;
-  plan.other = *data;
-  plan.other_calls = {early, late};
+  return task::GradMode::off;
 }
 
 bool Evaluation::profiles() const {
@@ -828,21 +530,8 @@ bool Evaluation::profile() {
   std::optional<CallResult> result = call_candidate(plan);
   if (!result) return false;
   observed().profile = std::move(result->called.profile);
-  observed().trials.push_back(std::move(result->trial));
+  note_trials(*result);
   return true;
-}
-
-bool Evaluation::needs_queues(std::uint32_t streams) {
-  const bool needs = means_.queues == Queues::few && streams > kFewQueues &&
-                     task_.measure_performance && !is_interpreted();
-  if (needs) wants_ = {means_.memory_bytes, Queues::as_usual};
-  return needs;
-}
-
-void Evaluation::note_need() {
-  // The candidate's turn comes beside the reference's weights, and it may be less thrifty.
-  const std::uint64_t need = 2 * reference_->peak_bytes() + kNeedSlackBytes;
-  gpu_->note_need(References::key_of(basis_), need);
 }
 
 void Evaluation::finish_candidate() {

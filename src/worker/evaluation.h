@@ -2,6 +2,7 @@
 // One evaluation: the stages, in order, and what each leaves in the result.
 #pragma once
 
+#include "drk/base/error.h"
 #include "drk/worker.h"
 
 #include "worker/lane.h"
@@ -52,7 +53,7 @@ class Evaluation {
     guest::FreshMemory fresh_memory = guest::FreshMemory::as_is;
     std::uint32_t calls = 1;
     bool rewrite_inputs = false;  ///< In place: same objects, same pointers, new values.
-    guest::GradMode grad = guest::GradMode::off;
+    task::GradMode grad = task::GradMode::off;
     guest::CallPurpose purpose = guest::CallPurpose::run;
     /// See guest::Call. The other values are those of `other`.
     std::vector<std::uint32_t> sampled_calls;
@@ -60,34 +61,44 @@ class Evaluation {
     std::shared_ptr<const TrialData> other;
   };
   struct CallResult {
-    task::Trial trial;                 ///< The last call.
-    std::vector<task::Trial> further;  ///< Of the calls whose outputs were kept as well.
+    std::vector<task::Trial>
+        trials;  ///< The last call; then those whose outputs were kept as well.
     guest::Called called;
+  };
+  struct Output {
+    std::size_t trial = 0;  ///< Its place among the observations' trials.
+    std::shared_ptr<const Block> block;
+    value::Bundle bundle;  ///< A part of the block's.
+
+    [[nodiscard]] value::View view() const noexcept { return {&bundle, block->mapping.bytes()}; }
   };
   /// Empty when it failed; the failure is then in the observations.
   [[nodiscard]] std::optional<CallResult> call_candidate(const CallPlan& plan);
   /// What the candidate's call is given: new memory, or the last call's rewritten.
   void give_inputs(const TrialData& data, bool rewrite_inputs, guest::Call& call);
   [[nodiscard]] bool run_trial(const CallPlan& plan);
-  /// What the call has given, held against `data`. Throws Error{corrupt} when the guest lies.
+  /// What the call has given, judged. Throws Error{corrupt} when the guest lies.
   [[nodiscard]] CallResult examine(const CallPlan& plan,
                                    const guest::Call& call,
-                                   const TrialData& data,
                                    GuestProcess::Answer answer);
+  /// The values that a call found in its inputs.
+  [[nodiscard]] const TrialData& data_of(const CallPlan& plan, std::size_t number) const;
+  /// One call, not compared yet.
+  [[nodiscard]] task::Trial begin_trial(const CallPlan& plan,
+                                        const guest::Called& called,
+                                        std::size_t number) const;
+  void judge_output(const CallPlan& plan, std::size_t number, Output output, task::Trial& trial);
   [[nodiscard]] task::Comparison compare_output(const TrialData& data,
                                                 const value::View& output) const;
-  /// Takes the values of a seed, made now or kept. False when that failed.
-  [[nodiscard]] bool take_trial_data(task::Stage stage, std::uint64_t seed);
-  /// What one output is held against, noted in `trial`.
-  void judge_output(const CallPlan& plan,
-                    const TrialData& data,
-                    const value::View& output,
-                    task::Trial& trial);
   /// A wrong output that is an earlier right one, or holds what new memory held.
   void explain(const CallPlan& plan, const value::View& output, task::Trial& trial) const;
-  void note_trial(task::Trial trial);
+  void note_trials(CallResult& result);
+  /// Takes the values of a seed, made now or kept. False when that failed.
+  [[nodiscard]] bool take_trial_data(task::Stage stage, std::uint64_t seed);
+  /// Small enough to be held until the end.
+  [[nodiscard]] static bool is_kept(const TrialData& data) noexcept;
   /// The mode of the last trial: one that no trial before has met, if any.
-  [[nodiscard]] guest::GradMode last_grad_mode() const;
+  [[nodiscard]] task::GradMode last_grad_mode() const;
   /// Chooses the timed calls whose outputs are looked at: nobody can know them beforehand.
   void choose_sampled_calls(CallPlan& plan);
   /// An answer that does not look at its input, and is right everywhere.
@@ -173,16 +184,24 @@ class Evaluation {
   std::shared_ptr<const TrialData> trial_data_;  ///< Of the last call; shared with the cache.
   /// Of the correctness trials, while they are small enough to be kept.
   std::vector<std::shared_ptr<const TrialData>> trials_data_;
-  struct RightOutput {
-    std::uint32_t trial = 0;
-    std::shared_ptr<const Block> block;
-    value::Bundle bundle;
-  };
-  std::vector<RightOutput> right_outputs_;  ///< Likewise.
-  value::Bundle inputs_layout_;             ///< Of `inputs_`.
-  WritableCopy inputs_;                     ///< What the candidate's last call was given.
+  std::vector<Output> right_outputs_;  ///< Likewise.
+  value::Bundle inputs_layout_;        ///< Of `inputs_`.
+  WritableCopy inputs_;                ///< What the candidate's last call was given.
   task::Result result_;
 };
+
+/// A guest that answered with what our core never sends.
+[[nodiscard]] task::Failure protocol_failure(task::Stage stage, const Error& error);
+
+template <class Work>
+std::invoke_result_t<Work> Evaluation::with_reference(task::Stage stage, const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt || !has_own_cases()) throw;
+    return protocol_failure(stage, error);
+  }
+}
 
 /// What this machine is, for manifests.
 [[nodiscard]] task::Machine describe_machine(const GpuSlot* gpu);

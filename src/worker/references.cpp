@@ -31,6 +31,8 @@ bool is_compiled(const task::Task& task) noexcept {
          task.reference_backend == task::ReferenceBackend::torch_compile;
 }
 
+constexpr double kLibertyLimitS = 30;
+constexpr std::size_t kMaxProblems = 4096;  // whose liberties are remembered
 constexpr std::uint64_t kDistributionMask = 7;
 constexpr std::uint64_t kGradShift = 3;  // the two bits above
 
@@ -65,27 +67,27 @@ std::uint64_t TrialData::bytes() const noexcept {
          (exact ? exact->bundle.block_bytes : 0);
 }
 
-guest::Distribution distribution_of(std::uint64_t seed) noexcept {
+task::Distribution distribution_of(std::uint64_t seed) noexcept {
   switch (seed & kDistributionMask) {
     case 0:
-      return guest::Distribution::shifted;
+      return task::Distribution::shifted;
     case 1:
-      return guest::Distribution::scaled;
+      return task::Distribution::scaled;
     case 2:
-      return guest::Distribution::special;
+      return task::Distribution::special;
     default:
-      return guest::Distribution::given;
+      return task::Distribution::given;
   }
 }
 
-guest::GradMode grad_mode_of(std::uint64_t seed) noexcept {
+task::GradMode grad_mode_of(std::uint64_t seed) noexcept {
   switch ((seed >> kGradShift) & 3U) {
     case 0:
-      return guest::GradMode::on;
+      return task::GradMode::on;
     case 1:
-      return guest::GradMode::inference;
+      return task::GradMode::inference;
     default:
-      return guest::GradMode::off;
+      return task::GradMode::off;
   }
 }
 
@@ -98,8 +100,13 @@ void warm_up_before(guest::Call& call, const task::Task& task) noexcept {
 Reference::Reference(std::unique_ptr<GuestProcess> guest,
                      GpuSlot* gpu,
                      std::uint64_t init_seed,
-                     std::vector<std::uint64_t> seeds)
-    : gpu_(gpu), init_seed_(init_seed), seeds_(std::move(seeds)), guest_(std::move(guest)) {}
+                     std::vector<std::uint64_t> seeds,
+                     Liberties liberties)
+    : gpu_(gpu),
+      init_seed_(init_seed),
+      seeds_(std::move(seeds)),
+      liberties_(std::move(liberties)),
+      guest_(std::move(guest)) {}
 
 GuestProcess::Outcome Reference::ask(const guest::Request& request,
                                      std::span<const int> fds,
@@ -120,6 +127,20 @@ GuestProcess::Outcome Reference::ask(const guest::Request& request,
     usable_ = false;
     throw;
   }
+}
+
+GuestProcess::Outcome Reference::ask_liberty(const guest::Request& request,
+                                             std::span<const int> fds,
+                                             double limit_s,
+                                             const std::stop_token& stop) {
+  GuestProcess::Outcome outcome =
+      ask(request, fds, task::Stage::correctness, std::min(limit_s, kLibertyLimitS), stop);
+  if (usable_) return outcome;
+  *liberties_ = false;
+  throw Error(
+      ErrorCode::unavailable,
+      "worker: a reference's process did not survive other values, or float64; a new one is "
+      "spared them");
 }
 
 std::optional<task::Failure> Reference::load(const task::Task& task, const std::stop_token& stop) {
@@ -144,12 +165,12 @@ Reference::Seeds Reference::draw_seeds(std::size_t trials, bool all_given) {
   shuffle(pool);
   std::vector<std::uint64_t> given, varied;
   for (const std::uint64_t seed : pool) {
-    const bool is_given = all_given || distribution_of(seed) == guest::Distribution::given;
+    const bool is_given = all_given || distribution_of(seed) == task::Distribution::given;
     (is_given ? given : varied).push_back(seed);
   }
   // As equal shares of the distributions as there can be. Of few trials one is shifted: another
   // sign shows more than another scale does.
-  std::map<guest::Distribution, std::size_t> rank;
+  std::map<task::Distribution, std::size_t> rank;
   std::vector<std::pair<std::size_t, std::uint64_t>> ranked;
   ranked.reserve(varied.size());
   for (const std::uint64_t seed : varied) ranked.emplace_back(rank[distribution_of(seed)]++, seed);
@@ -179,11 +200,11 @@ Reference::TrialOutcome Reference::trial(std::uint64_t seed,
                                          const task::Task& task,
                                          const std::stop_token& stop) {
   const std::lock_guard lock(mutex_);
-  using guest::Distribution;
-  const bool varies = task.workflow == task::Workflow::kernelbench &&
-                      task.policy.correctness == task::Correctness::strict;
-  Distribution distribution = varies ? distribution_of(seed) : Distribution::given;
-  const std::pair key = {seed, varies};
+  using task::Distribution;
+  const bool takes_liberties = task.workflow == task::Workflow::kernelbench &&
+                               task.policy.correctness == task::Correctness::strict && *liberties_;
+  Distribution distribution = takes_liberties ? distribution_of(seed) : Distribution::given;
+  const std::pair key = {seed, takes_liberties};
   if (const auto known = trials_.find(key); known != trials_.end()) return known->second;
   const GpuSlot::Running running = gpu_ == nullptr ? GpuSlot::Running() : gpu_->run(stop);
   Made made = make_trial(seed, distribution, task, stop);
@@ -199,7 +220,7 @@ Reference::TrialOutcome Reference::trial(std::uint64_t seed,
   }
   if (auto* failure = std::get_if<task::Failure>(&made)) return std::move(*failure);
   const auto& data = std::get<std::shared_ptr<TrialData>>(made);
-  add_exact(*data, task, stop);
+  if (takes_liberties && may_have_exact_) add_exact(*data, task, stop);
   if (cached_bytes_ + data->bytes() <= kMaxCachedBytes) {
     cached_bytes_ += data->bytes();
     trials_[key] = data;
@@ -208,16 +229,20 @@ Reference::TrialOutcome Reference::trial(std::uint64_t seed,
 }
 
 Reference::Made Reference::make_trial(std::uint64_t seed,
-                                      guest::Distribution distribution,
+                                      task::Distribution distribution,
                                       const task::Task& task,
                                       const std::stop_token& stop) {
   auto data = std::make_shared<TrialData>();
   data->seed = seed;
   data->distribution = distribution;
   data->forward_seed = forward_seed_of(seed);
-  const auto limit_s = task.limits.correctness_s;
-  auto made =
-      ask(guest::MakeInputs{seed, distribution}, {}, task::Stage::correctness, limit_s, stop);
+  const auto run = [&](const guest::Request& request, std::span<const int> fds) {
+    const double limit_s = task.limits.correctness_s;
+    return distribution == task::Distribution::given
+               ? ask(request, fds, task::Stage::correctness, limit_s, stop)
+               : ask_liberty(request, fds, limit_s, stop);
+  };
+  auto made = run(guest::MakeInputs{seed, distribution}, {});
   if (auto* failure = std::get_if<task::Failure>(&made)) return std::move(*failure);
   auto& inputs = std::get<GuestProcess::Answer>(made);
   data->inputs = seal_block(std::move(std::get<guest::InputsMade>(inputs.reply).inputs),
@@ -229,7 +254,7 @@ Reference::Made Reference::make_trial(std::uint64_t seed,
   call.max_output_bytes = AskOptions{}.max_block_bytes;
   const WritableCopy copy = copy_memory(data->inputs);
   const int fd = copy.memory.get();
-  auto called = ask(call, {&fd, 1}, task::Stage::correctness, limit_s, stop);
+  auto called = run(call, {&fd, 1});
   if (auto* failure = std::get_if<task::Failure>(&called)) return std::move(*failure);
   auto& answer = std::get<GuestProcess::Answer>(called);
   auto& output = std::get<guest::Called>(answer.reply);
@@ -247,9 +272,7 @@ Reference::Made Reference::make_trial(std::uint64_t seed,
 
 void Reference::add_exact(TrialData& data, const task::Task& task, const std::stop_token& stop) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // of what float64 doubles
-  const bool is_wanted = task.workflow == task::Workflow::kernelbench &&
-                         task.policy.correctness == task::Correctness::strict;
-  if (!is_wanted || !may_have_exact_ || data.bytes() > kMostBytes) return;
+  if (data.bytes() > kMostBytes) return;
   guest::Call call;
   call.inputs = data.inputs.bundle;
   call.forward_seed = data.forward_seed;
@@ -257,7 +280,7 @@ void Reference::add_exact(TrialData& data, const task::Task& task, const std::st
   call.max_output_bytes = AskOptions{}.max_block_bytes;
   const WritableCopy copy = copy_memory(data.inputs);
   const int fd = copy.memory.get();
-  auto called = ask(call, {&fd, 1}, task::Stage::correctness, task.limits.correctness_s, stop);
+  auto called = ask_liberty(call, {&fd, 1}, task.limits.correctness_s, stop);
   auto* answer = std::get_if<GuestProcess::Answer>(&called);
   auto* output = answer == nullptr ? nullptr : &std::get<guest::Called>(answer->reply);
   if (output == nullptr || output->bad_leaf) {
@@ -283,7 +306,7 @@ Reference::TimesOutcome Reference::times_us(const task::Task& task,
                                             const std::stop_token& stop) {
   if (auto known = known_times_us(calls)) return *std::move(known);
   const auto given = std::find_if(seeds_.begin(), seeds_.end(), [](std::uint64_t seed) {
-    return distribution_of(seed) == guest::Distribution::given;
+    return distribution_of(seed) == task::Distribution::given;
   });
   auto data = trial(given == seeds_.end() ? seeds_.front() : *given, task, stop);
   if (auto* failure = std::get_if<task::Failure>(&data)) return std::move(*failure);
@@ -355,9 +378,18 @@ References::Outcome References::load_fresh(const task::Task& task,
       gpu_ != nullptr && is_compiled(task) ? pool_.take_with_compilers(limits) : pool_.take(limits),
       gpu_,
       init_seed,
-      std::move(seeds));
+      std::move(seeds),
+      liberties_of(key_of(task)));
   if (auto failure = reference->load(task, stop)) return std::move(*failure);
   return reference;
+}
+
+Liberties References::liberties_of(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  if (liberties_.size() >= kMaxProblems) liberties_.clear();
+  Liberties& found = liberties_[key];
+  if (!found) found = std::make_shared<std::atomic<bool>>(true);
+  return found;
 }
 
 std::shared_ptr<Reference> References::find_kept(const std::string& key,

@@ -25,7 +25,7 @@ namespace drk::worker {
 /// the evaluations that are using it.
 struct TrialData {
   std::uint64_t seed = 0;
-  guest::Distribution distribution = guest::Distribution::given;
+  task::Distribution distribution = task::Distribution::given;
   std::uint64_t forward_seed = 0;
   Block inputs;
   Block expected;
@@ -37,12 +37,16 @@ struct TrialData {
 
 /// What a seed stands for, beside the values that get_inputs() draws from it: chosen by its low
 /// bits, so that a replay needs nothing else. A candidate never sees a seed.
-[[nodiscard]] guest::Distribution distribution_of(std::uint64_t seed) noexcept;
-[[nodiscard]] guest::GradMode grad_mode_of(std::uint64_t seed) noexcept;
+[[nodiscard]] task::Distribution distribution_of(std::uint64_t seed) noexcept;
+[[nodiscard]] task::GradMode grad_mode_of(std::uint64_t seed) noexcept;
 
 /// A GPU that has idled clocks low, and takes tens of milliseconds to come up: timed calls begin
 /// behind as many others as were asked for, and behind enough of them.
 void warm_up_before(guest::Call& call, const task::Task& task) noexcept;
+
+/// Whether a problem is run on other values than its own, and in float64: until its process has not
+/// survived that. Shared by all references of one problem.
+using Liberties = std::shared_ptr<std::atomic<bool>>;
 
 /// A loaded reference. Thread-safe: its guest does one thing at a time.
 class Reference {
@@ -51,7 +55,8 @@ class Reference {
   Reference(std::unique_ptr<GuestProcess> guest,
             GpuSlot* gpu,
             std::uint64_t init_seed,
-            std::vector<std::uint64_t> seeds);
+            std::vector<std::uint64_t> seeds,
+            Liberties liberties);
 
   /// Loads the problem. A failure is the problem's; the object is then of no use.
   [[nodiscard]] std::optional<task::Failure> load(const task::Task& task,
@@ -73,7 +78,8 @@ class Reference {
   [[nodiscard]] bool is_worn_out(std::uint32_t uses) const noexcept { return uses_ >= uses; }
 
   using TrialOutcome = std::variant<std::shared_ptr<const TrialData>, task::Failure>;
-  /// From the cache, or made now.
+  /// From the cache, or made now. Throws Error{unavailable} when the process does not survive
+  /// values or a precision that are not the problem's: a new one is not asked for them again.
   [[nodiscard]] TrialOutcome trial(std::uint64_t seed,
                                    const task::Task& task,
                                    const std::stop_token& stop);
@@ -95,11 +101,16 @@ class Reference {
                                           task::Stage stage,
                                           double limit_s,
                                           const std::stop_token& stop);
+  /// The same, for what the problem was not written for.
+  [[nodiscard]] GuestProcess::Outcome ask_liberty(const guest::Request& request,
+                                                  std::span<const int> fds,
+                                                  double limit_s,
+                                                  const std::stop_token& stop);
 
   [[nodiscard]] std::optional<std::vector<double>> known_times_us(std::uint32_t calls);
   using Made = std::variant<std::shared_ptr<TrialData>, task::Failure>;
   [[nodiscard]] Made make_trial(std::uint64_t seed,
-                                guest::Distribution distribution,
+                                task::Distribution distribution,
                                 const task::Task& task,
                                 const std::stop_token& stop);
   /// Adds float64's answer, if there is one.
@@ -112,6 +123,7 @@ class Reference {
   GpuSlot* const gpu_;
   const std::uint64_t init_seed_;
   const std::vector<std::uint64_t> seeds_;
+  const Liberties liberties_;
   // Constant once load() has returned:
   std::vector<std::string> parameters_;
   Block init_inputs_;
@@ -124,7 +136,7 @@ class Reference {
   std::mutex mutex_;  ///< Guards all below.
   std::unique_ptr<GuestProcess> guest_;
   bool may_have_exact_ = true;  ///< Until it was asked for in vain.
-  /// By seed, and whether it stands for a distribution.
+  /// By seed, and whether it stands for a distribution and an answer in float64.
   std::map<std::pair<std::uint64_t, bool>, std::shared_ptr<const TrialData>> trials_;
   std::uint64_t cached_bytes_ = 0;
   std::map<std::uint32_t, std::vector<double>> times_us_;  ///< By number of calls asked for.
@@ -154,6 +166,7 @@ class References {
                                    const std::stop_token& stop);
 
  private:
+  [[nodiscard]] Liberties liberties_of(const std::string& key);
   /// A kept one that is still good; moves it to the front. One that is not goes to `dropped`.
   [[nodiscard]] std::shared_ptr<Reference> find_kept(const std::string& key,
                                                      std::shared_ptr<Reference>& dropped);
@@ -168,7 +181,8 @@ class References {
     std::string key;
     std::shared_ptr<Reference> reference;
   };
-  std::list<Kept> kept_;  ///< Most recently used first.
+  std::list<Kept> kept_;                        ///< Most recently used first.
+  std::map<std::string, Liberties> liberties_;  ///< By key; of the problems seen lately.
 };
 
 }  // namespace drk::worker

@@ -118,7 +118,7 @@ Manifest known_manifest() {
 }
 
 TEST(TaskOf, RefusesAFormatThatItDoesNotKnow) {
-  EXPECT_TRUE(throws_error(ErrorCode::invalid_argument, "manifest: format 2 is not known", [] {
+  EXPECT_TRUE(throws_error(ErrorCode::invalid_argument, "manifest: format 3 is not known", [] {
     static_cast<void>(task_of(sample_manifest()));
   }));
 }
@@ -167,7 +167,7 @@ TEST(TaskCodec, SurvivesJson) {
 
 TEST(ManifestCodec, ReadsWhatWasSavedBeforeThereWereWorkflows) {
   const Manifest manifest = manifest_from_json(json::parse(
-      R"({"format": 1, "backend": "cuda", "entry_point": "Net", "num_correct_trials": 4})"));
+      R"({"format": 2, "backend": "cuda", "entry_point": "Net", "num_correct_trials": 4})"));
   EXPECT_EQ(manifest.backend, Backend::cuda);
   EXPECT_EQ(manifest.num_correct_trials, 4U);
   EXPECT_EQ(manifest.workflow, Workflow::kernelbench);

@@ -81,7 +81,7 @@ inline Observations sample_observations() {
 
 inline Manifest sample_manifest() {
   Manifest manifest;
-  manifest.format = 2;
+  manifest.format = 3;
   manifest.created_at = "2026-11-30T12:08:02.123Z";
   manifest.reference = {sha256_hex("class Model: ..."), "class Model: ..."};
   manifest.candidate = {sha256_hex("class ModelNew: ..."), "class ModelNew: ..."};

@@ -38,8 +38,8 @@ TEST_F(EvaluatorTest, AcceptsAnHonestKernelAndSaysHowItKnows) {
   EXPECT_EQ(trials.size() - static_cast<std::size_t>(of_timed_calls), 3U) << "two, and the last";
   EXPECT_GE(of_timed_calls, 2) << "the last timed call, and some that nobody knew of before";
   EXPECT_TRUE(trials.front().comparison.by_float64);
-  EXPECT_TRUE(
-      std::any_of(trials.begin(), trials.end(), [](const auto& t) { return t.grad == "on"; }));
+  EXPECT_TRUE(std::any_of(
+      trials.begin(), trials.end(), [](const auto& t) { return t.grad == task::GradMode::on; }));
   const auto& kernels = result.observations.trials.at(0).kernels;
   ASSERT_EQ(kernels.size(), 1U);
   EXPECT_EQ(kernels[0].name, "relu_kernel");
@@ -65,6 +65,63 @@ TEST_F(EvaluatorTest, RunsLoopsOverRunTimeBounds) {
   code.replace(code.find("tl.maximum(" + load), ("tl.maximum(" + load).size(), "tl.maximum(acc");
   const task::Result result = evaluator().evaluate(make_task(kReluReference, code));
   EXPECT_EQ(kind_of(result), "accepted") << text_of(result);
+}
+
+/// relu of positive numbers, whose code says what it does not take.
+std::string picky_reference(const std::string& complaint) {
+  return "import os\nimport torch\nimport torch.nn as nn\n\nclass Model(nn.Module):\n"
+         "    def forward(self, x):\n        " +
+         complaint +
+         "\n        return torch.relu(x)\n\ndef get_inputs():\n    return [torch.rand(64, 33)]\n\n"
+         "def get_init_inputs():\n    return []\n";
+}
+
+TEST_F(EvaluatorTest, AsksOnlyWhatTheProblemTakes) {
+  const struct {
+    const char* complaint;
+    bool has_float64;
+    bool is_shifted;
+  } cases[] = {
+      {"pass", true, true},
+      {"assert x.min() >= 0", true, false},
+      {"assert x.dtype == torch.float32", false, true},
+      {"x = x.float()", false, true},
+      {"x.dtype == torch.float64 and os._exit(3)", false, false},
+      {"x.min() < 0 and os._exit(3)", false, false},
+  };
+  for (const auto& c : cases) {
+    task::Task task = make_task(picky_reference(c.complaint), kReluCandidate);
+    task.num_correct_trials = 5;
+    for (int round = 0; round < 2; ++round) {  // the second by the reference that was kept
+      const task::Result result = evaluator().evaluate(task);
+      ASSERT_EQ(kind_of(result), "accepted") << c.complaint << ": " << text_of(result);
+      const auto& trials = result.observations.trials;
+      const auto any = [&](const auto& is_wanted) {
+        return std::any_of(trials.begin(), trials.end(), is_wanted);
+      };
+      EXPECT_EQ(any([](const auto& t) { return t.comparison.by_float64; }), c.has_float64)
+          << c.complaint;
+      EXPECT_EQ(any([](const auto& t) { return t.inputs == task::Distribution::shifted; }),
+                c.is_shifted)
+          << c.complaint;
+    }
+  }
+}
+
+TEST_F(EvaluatorTest, NamesWhoTellsPhasesApart) {
+  const std::string code = std::string(kReluCandidate) + R"(
+class ModelNew(ModelNew):
+    def forward(self, x):
+        return super().forward(x) + (1.0 if torch.is_inference_mode_enabled() else 0.0)
+)";
+  task::Task task = make_task(kReluReference, code);
+  task.measure_performance = true;
+  const task::Result result = evaluator().evaluate(task);
+  ASSERT_EQ(kind_of(result), "wrong_output") << text_of(result);
+  const auto& findings = result.verdict.findings;
+  EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const task::Finding& finding) {
+    return finding.reason == task::Reason::phase_detection;
+  })) << text_of(result);
 }
 
 TEST_F(EvaluatorTest, RefusesKernelsThatDoNotMatter) {

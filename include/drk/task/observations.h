@@ -229,6 +229,18 @@ struct KernelShare {
 /// Empty where records are missing: what was not seen is unknown.
 [[nodiscard]] std::optional<KernelShare> share_of(const Profile& profile);
 
+/// What becomes of the floating values that get_inputs() has given.
+///   given    nothing
+///   shifted  the mean is taken off what has one sign; else a standard deviation is added
+///   scaled   times 3
+///   special  one in 24 each becomes 0, becomes -0, or repeats its neighbour
+enum class Distribution : std::uint8_t { given, shifted, scaled, special };
+BOOST_DESCRIBE_ENUM(Distribution, given, shifted, scaled, special)
+
+/// torch.no_grad(), torch.enable_grad() or torch.inference_mode().
+enum class GradMode : std::uint8_t { off, on, inference };
+BOOST_DESCRIBE_ENUM(GradMode, off, on, inference)
+
 struct Trial {
   std::uint64_t seed = 0;                ///< kernel_simple: the case's position, from 0.
   std::optional<std::string> case_name;  ///< Of kernel_simple.
@@ -236,10 +248,10 @@ struct Trial {
   Comparison comparison;
   std::vector<std::string> mutated_inputs;  ///< "inputs[0]", ...
   std::vector<KernelLaunches> kernels;
-  double host_us = 0;            ///< Of the call, by the guest's clock.
-  std::string call;              ///< "timed call 17 of 100", where it was no call of its own.
-  std::string inputs = "given";  ///< A guest::Distribution.
-  std::string grad = "off";      ///< A guest::GradMode.
+  double host_us = 0;  ///< Of the call, by the guest's clock.
+  std::string call;    ///< "timed call 17 of 100", where it was no call of its own.
+  Distribution inputs = Distribution::given;
+  GradMode grad = GradMode::off;
   /// The output is wrong, and bit for bit that of an earlier trial, from 0, where it was right.
   std::optional<std::uint32_t> repeats;
   /// New memory had all bits set, and so many elements of a wrong output still have.
@@ -289,6 +301,16 @@ struct ProcessReport {
 };
 BOOST_DESCRIBE_STRUCT(ProcessReport, (), (processes_left, peak_rss_bytes, cpu_s, refusals))
 
+/// What calls on equal inputs did, in programs (blocks of a grid) of own kernels. The first met the
+/// inputs first; all code was loaded and tuned before.
+struct RepeatedWork {
+  std::uint64_t calls = 0;
+  std::uint64_t first_programs = 0;
+  std::uint64_t least_programs = 0;
+  std::uint64_t calls_with_fewer = 0;  ///< Than the first.
+};
+BOOST_DESCRIBE_STRUCT(RepeatedWork, (), (calls, first_programs, least_programs, calls_with_fewer))
+
 struct Observations {
   Mode mode = Mode::interpreter;
   std::optional<Invalidity> invalidity;
@@ -299,10 +321,8 @@ struct Observations {
   /// Not empty: an answer that looks at no input is right in every trial, and which.
   std::string degenerate;
   std::optional<Contribution> contribution;
-  std::vector<double> candidate_us;  ///< Timed calls, in order.
-  /// Programs (blocks of a grid) of own kernels that each call on the timed inputs launched, the
-  /// calls that warm up first.
-  std::vector<std::uint64_t> timed_programs;
+  std::vector<double> candidate_us;        ///< Timed calls, in order.
+  std::optional<RepeatedWork> timed_work;  ///< Absent where it is unknown, as with CUDA graphs.
   std::vector<double> reference_us;
   std::optional<Profile> profile;  ///< Only from a GPU.
   /// Not empty: launches could not be watched, and what was not seen is unknown.
@@ -321,7 +341,7 @@ BOOST_DESCRIBE_STRUCT(Observations,
                        degenerate,
                        contribution,
                        candidate_us,
-                       timed_programs,
+                       timed_work,
                        reference_us,
                        profile,
                        launch_problem,

@@ -55,7 +55,7 @@ BOOST_DESCRIBE_STRUCT(Machine, (), (kernel, cpu, cores, gpu, gpu_uuid, gpu_pci_b
 
 /// All that is needed to do the same evaluation again.
 struct Manifest : TaskOptions {
-  std::uint32_t format = 1;
+  std::uint32_t format = 2;  ///< 1: seeds stood for values as given alone.
   std::string created_at;
   Source reference;
   Source candidate;

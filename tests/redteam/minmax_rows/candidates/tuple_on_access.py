@@ -29,14 +29,14 @@ def minmax(x):
 class Pair(tuple):
     def __new__(cls, x):
         self = super().__new__(cls, (torch.empty_like(x), x.new_empty(x.shape[0])))
-        self.todo = x
+        self.pending = x
         return self
 
     def finish(self):
-        if self.todo is not None:
-            for place, value in zip(tuple.__iter__(self), minmax(self.todo)):
+        if self.pending is not None:
+            for place, value in zip(tuple.__iter__(self), minmax(self.pending)):
                 place.copy_(value)
-            self.todo = None
+            self.pending = None
 
     def __iter__(self):
         self.finish()

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of the candidate: what they are given, what is held against their outputs, what explains a
+// wrong one.
+#include "drk/base/error.h"
+#include "drk/base/json.h"
+#include "drk/judge.h"
+
+#include "worker/evaluation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+namespace drk::worker {
+
+namespace {
+
+constexpr std::uint64_t kNeedSlackBytes = std::uint64_t{512} << 20;
+constexpr std::uint64_t kKeptBytes = std::uint64_t{64} << 20;  // of one output or trial
+
+/// The candidate may answer with so much more than the reference before we stop reading.
+std::uint64_t output_limit(const Block& expected) {
+  constexpr std::uint64_t kSlackBytes = std::uint64_t{64} << 20;
+  return expected.bundle.block_bytes * 2 + kSlackBytes;
+}
+
+/// Of the calls whose outputs were asked for, in order, those that were made.
+std::vector<std::uint32_t> calls_to_keep(const guest::Call& call, std::size_t made) {
+  std::set<std::uint32_t> calls(call.sampled_calls.begin(), call.sampled_calls.end());
+  calls.insert(call.other_calls.begin(), call.other_calls.end());
+  return {calls.begin(), calls.lower_bound(static_cast<std::uint32_t>(made))};
+}
+
+/// The output of the last call, then those of the kept ones. Throws Error{corrupt}.
+std::vector<value::Bundle> split_outputs(const guest::Call& call,
+                                         const guest::Called& called,
+                                         const value::Bundle& bundle) {
+  if (call.sampled_calls.empty() && call.other_calls.empty()) return {bundle};
+  const value::Node& root = bundle.root;
+  if (root.kind != value::NodeKind::list || root.items.size() != called.kept_calls.size() + 1 ||
+      called.kept_calls != calls_to_keep(call, called.call_us.size())) {
+    throw Error(ErrorCode::corrupt, "it answered with other outputs than it was asked for");
+  }
+  std::vector<value::Bundle> outputs;
+  for (const value::Node& item : root.items) {
+    outputs.push_back({item, bundle.tensors, bundle.block_bytes});
+  }
+  return outputs;
+}
+
+bool is_other(const std::vector<std::uint32_t>& other_calls, std::size_t number) {
+  return std::find(other_calls.begin(), other_calls.end(), number) != other_calls.end();
+}
+
+task::Comparison bad_leaf_comparison(const guest::BadLeaf& leaf) {
+  task::Mismatch mismatch;
+  mismatch.kind = leaf.kind;
+  mismatch.path = leaf.path;
+  mismatch.expected = "a plain tensor or scalar";
+  mismatch.got = leaf.what;
+  task::Comparison comparison;
+  comparison.mismatch = std::move(mismatch);
+  return comparison;
+}
+
+}  // namespace
+
+bool Evaluation::is_kept(const TrialData& data) noexcept {
+  return data.bytes() <= kKeptBytes;
+}
+
+const SimpleCase* Evaluation::case_of(std::uint64_t seed) const {
+  return is_simple() ? &cases_.at(seed) : nullptr;
+}
+
+bool Evaluation::compares(std::uint64_t seed) const {
+  const SimpleCase* simple_case = case_of(seed);
+  return simple_case == nullptr || (task_.check_correctness && simple_case->has_outputs);
+}
+
+Evaluation::GpuRight Evaluation::wait_for_gpu(const CallPlan& plan) {
+  GpuRight right;
+  if (is_interpreted()) return right;
+  const double start_ms = elapsed_ms();
+  if (plan.purpose != guest::CallPurpose::run) {
+    right.measuring = gpu_->measure(options_.stop);
+    note_wait("gpu_alone", start_ms);
+  } else if (was_called_) {
+    right.running = gpu_->run(options_.stop);
+    note_wait("gpu", start_ms);
+  }
+  // The first call compiles: seconds of the CPU in which others may measure.
+  return right;
+}
+
+bool Evaluation::take_trial_data(task::Stage stage, std::uint64_t seed) {
+  if (trial_data_ && trial_data_->seed == seed) return true;
+  trial_data_.reset();  // before the next: one of a large problem takes many GiB
+  auto made = with_reference(stage, [&] { return reference_->trial(seed, basis_, options_.stop); });
+  if (auto* failure = std::get_if<task::Failure>(&made)) {
+    note_reference_failure(std::move(*failure));
+    return false;
+  }
+  trial_data_ = std::get<std::shared_ptr<const TrialData>>(std::move(made));
+  return true;
+}
+
+std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan& plan) {
+  if (!take_trial_data(plan.stage, plan.seed)) return std::nullopt;
+  const TrialData& data = *trial_data_;
+  if (!is_interpreted()) note_need();
+  guest::Call call;
+  give_inputs(data, plan.rewrite_inputs, call);
+  call.forward_seed = data.forward_seed;
+  call.calls = plan.calls;
+  call.min_calls = std::min(plan.calls, 3U);
+  call.purpose = plan.purpose;
+  call.grad = plan.grad;
+  const bool is_timed = plan.purpose == guest::CallPurpose::time;
+  if (is_timed && !is_interpreted()) warm_up_before(call, task_);
+  call.budget_s = is_timed ? task_.limits.timing_budget_s : 0;
+  call.launches = plan.launches;
+  call.fresh_memory = plan.fresh_memory;
+  call.want_output = compares(plan.seed);
+  call.sampled_calls = plan.sampled_calls;
+  call.other_calls = plan.other_calls;
+  call.max_output_bytes = output_limit(data.expected);
+  std::vector<int> fds;
+  if (!call.same_inputs) fds.push_back(inputs_.memory.get());
+  if (plan.other) fds.push_back(plan.other->inputs.memory.get());
+  // The guest may hand over this much for each output that was asked for.
+  const std::uint64_t outputs = 1 + call.sampled_calls.size() + call.other_calls.size();
+  GpuRight right = wait_for_gpu(plan);
+  auto outcome = ask_candidate(call, fds, plan.stage, call.max_output_bytes * outputs);
+  right = {};
+  was_called_ = true;
+  if (auto* failure = std::get_if<task::Failure>(&outcome)) {
+    observed().candidate_failure = std::move(*failure);
+    return std::nullopt;
+  }
+  try {
+    CallResult result = examine(plan, call, std::get<GuestProcess::Answer>(std::move(outcome)));
+    if (needs_queues(result.called.streams)) return std::nullopt;
+    return result;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt) throw;
+    observed().candidate_failure = protocol_failure(plan.stage, error);
+    return std::nullopt;
+  }
+}
+
+Evaluation::CallResult Evaluation::examine(const CallPlan& plan,
+                                           const guest::Call& call,
+                                           GuestProcess::Answer answer) {
+  CallResult result;
+  result.called = std::move(std::get<guest::Called>(answer.reply));
+  const guest::Called& called = result.called;
+  if (called.call_us.empty() || called.call_us.size() > plan.calls) {
+    throw Error(ErrorCode::corrupt, "it answered without having called the model as it was told");
+  }
+  const std::size_t last = called.call_us.size() - 1;
+  result.trials.push_back(begin_trial(plan, called, last));
+  task::Trial& trial = result.trials.front();
+  trial.kernels = called.kernels;
+  const value::View used = {&trial_data_->inputs.bundle, inputs_.mapping.bytes()};
+  trial.mutated_inputs = judge::changed_leaves(trial_data_->inputs.view(), used, "inputs");
+  if (trial.compared && called.bad_leaf) {
+    trial.comparison = bad_leaf_comparison(*called.bad_leaf);
+  } else if (trial.compared) {
+    // The candidate has run: what this process says is checked, and its memory sealed, first.
+    const auto block = std::make_shared<Block>(
+        seal_block(std::move(result.called.output), std::move(answer.memory)));
+    const std::vector<value::Bundle> outputs = split_outputs(call, called, block->bundle);
+    for (const std::uint32_t number : called.kept_calls) {
+      result.trials.push_back(begin_trial(plan, called, number));
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::size_t number = i == 0 ? last : called.kept_calls[i - 1];
+      judge_output(
+          plan, number, {observed().trials.size() + i, block, outputs[i]}, result.trials[i]);
+    }
+  }
+  return result;
+}
+
+const TrialData& Evaluation::data_of(const CallPlan& plan, std::size_t number) const {
+  return is_other(plan.other_calls, number) ? *plan.other : *trial_data_;
+}
+
+task::Trial Evaluation::begin_trial(const CallPlan& plan,
+                                    const guest::Called& called,
+                                    std::size_t number) const {
+  const TrialData& data = data_of(plan, number);
+  task::Trial trial;
+  trial.seed = data.seed;
+  if (const SimpleCase* simple_case = case_of(data.seed)) trial.case_name = simple_case->name;
+  trial.compared = compares(data.seed);
+  trial.inputs = data.distribution;
+  trial.grad = plan.grad;
+  trial.host_us = called.call_us[number];
+  if (plan.calls > 1) {
+    trial.call =
+        fmt::format("{} {} of {}{}",
+                    plan.purpose == guest::CallPurpose::time ? "timed call" : "call",
+                    number + 1,
+                    called.call_us.size(),
+                    is_other(plan.other_calls, number) ? ", other values put in place" : "");
+  }
+  return trial;
+}
+
+void Evaluation::judge_output(const CallPlan& plan,
+                              std::size_t number,
+                              Output output,
+                              task::Trial& trial) {
+  trial.comparison = compare_output(data_of(plan, number), output.view());
+  if (trial.comparison.mismatch) {
+    explain(plan, output.view(), trial);
+  } else if (output.block->bundle.block_bytes <= kKeptBytes) {
+    right_outputs_.push_back(std::move(output));
+  }
+}
+
+void Evaluation::explain(const CallPlan& plan,
+                         const value::View& output,
+                         task::Trial& trial) const {
+  // Of few numbers two may well be equal by chance.
+  constexpr std::uint64_t kTelling = 8;
+  if (trial.comparison.mismatch->element_count < kTelling) return;
+  if (plan.fresh_memory == guest::FreshMemory::ones) {
+    trial.untouched = judge::count_all_bits_set(output);
+  }
+  const auto right = std::find_if(right_outputs_.begin(), right_outputs_.end(), [&](const auto& r) {
+    return !judge::compare(r.view(), output, judge::Tolerance{}).mismatch;
+  });
+  if (right != right_outputs_.end()) trial.repeats = static_cast<std::uint32_t>(right->trial);
+}
+
+task::Comparison Evaluation::compare_output(const TrialData& data,
+                                            const value::View& output) const {
+  const value::View expected = data.expected.view();
+  if (const SimpleCase* simple_case = case_of(data.seed)) {
+    const judge::Tolerance tolerance = {.atol = simple_case->atol, .rtol = simple_case->rtol};
+    return judge::compare(expected, output, tolerance);
+  }
+  if (data.exact) return judge::compare(expected, data.exact->view(), data.budget, output);
+  return judge::compare(expected, output, task_.policy.correctness);
+}
+
+void Evaluation::give_inputs(const TrialData& data, bool rewrite_inputs, guest::Call& call) {
+  // Inputs whose shapes vary from seed to seed cannot be rewritten in place.
+  if (rewrite_inputs && inputs_.memory && inputs_layout_ == data.inputs.bundle) {
+    rewrite(inputs_, data.inputs);
+    call.same_inputs = true;
+    return;
+  }
+  inputs_ = copy_memory(data.inputs);
+  inputs_layout_ = data.inputs.bundle;
+  call.inputs = data.inputs.bundle;
+}
+
+bool Evaluation::run_trial(const CallPlan& plan) {
+  std::optional<CallResult> result = call_candidate(plan);
+  auto& failure = observed().candidate_failure;
+  const bool is_usual = plan.grad == task::GradMode::off;
+  if (!result && !is_usual && failure && failure->kind == task::FailureKind::call_error) {
+    // Code that was written for one mode may well raise in another.
+    failure.reset();
+    CallPlan without = plan;
+    without.grad = task::GradMode::off;
+    result = call_candidate(without);
+  }
+  if (!result) return false;
+  note_trials(*result);
+  return true;
+}
+
+void Evaluation::note_trials(CallResult& result) {
+  auto& trials = observed().trials;
+  std::move(result.trials.begin(), result.trials.end(), std::back_inserter(trials));
+}
+
+bool Evaluation::needs_queues(std::uint32_t streams) {
+  const bool needs = means_.queues == Queues::few && streams > kFewQueues &&
+                     task_.measure_performance && !is_interpreted();
+  if (needs) wants_ = {means_.memory_bytes, Queues::as_usual};
+  return needs;
+}
+
+void Evaluation::note_need() {
+  // The candidate's turn comes beside the reference's weights, and it may be less thrifty.
+  const std::uint64_t need = 2 * reference_->peak_bytes() + kNeedSlackBytes;
+  gpu_->note_need(References::key_of(basis_), need);
+}
+
+void Evaluation::choose_sampled_calls(CallPlan& plan) {
+  constexpr std::uint32_t kAlways = 3;  // calls that are made however long they take
+  // Not those of the last trial, for which an answer that is left over must be wrong.
+  const std::uint64_t other_seed = result_.manifest.trial_seeds.back();
+  if (is_simple() || plan.calls < kAlways || !compares(plan.seed)) return;
+  auto made = with_reference(plan.stage,
+                             [&] { return reference_->trial(other_seed, basis_, options_.stop); });
+  auto* data = std::get_if<std::shared_ptr<const TrialData>>(&made);
+  if (data == nullptr || !is_kept(**data)) return;
+  // Drawn from the secret seeds, so that a replay looks at the same calls.
+  std::mt19937_64 random(plan.seed);
+  const auto below = [&](std::uint32_t bound) {
+    return static_cast<std::uint32_t>(random() % bound);
+  };
+  const std::uint32_t early = below(kAlways - 1);
+  const std::uint32_t late = below(plan.calls - 1);
+  plan.sampled_calls = {below(plan.calls), below(kAlways)};
+  const bool is_alike = take_trial_data(plan.stage, plan.seed) &&
+                        (*data)->inputs.bundle == trial_data_->inputs.bundle;
+  if (!is_alike) return;
+  plan.other = *data;
+  plan.other_calls = {early, late};
+}
+
+}  // namespace drk::worker
