@@ -52,7 +52,8 @@ class Rejudge final : public Command {
     for (const std::string& file : files_) {
       task::Result result = parse_result(read_input(file), file);
       task::Task task;  // of which the judge reads what was asked for, and no text
-      static_cast<task::TaskOptions&>(task) = result.manifest;
+      static_cast<task::TaskOptions&>(task) =
+          static_cast<const task::TaskOptions&>(result.manifest);
       const task::Verdict before =
           std::exchange(result.verdict, judge::decide(result.observations, task));
       const std::string recorded = task::outcome_kind(before);

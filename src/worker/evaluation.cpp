@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <random>
 #include <sstream>
 
 namespace drk::worker {
@@ -386,12 +387,12 @@ bool Evaluation::restrict_candidate() {
 
 bool Evaluation::check_correctness() {
   const std::vector<std::uint64_t>& seeds = result_.manifest.trial_seeds;
+  grad_modes_ = choose_grad_modes();
   for (std::size_t i = 0; i < seeds.size(); ++i) {
     progress(task::Stage::correctness, fmt::format("trial {} of {}", i + 1, seeds.size()));
     CallPlan plan;
     plan.seed = seeds[i];
-    // A case's seed is its position. The first call is as everybody makes it: code warms up there.
-    if (i > 0 && !is_simple()) plan.grad = grad_mode_of(seeds[i]);
+    plan.grad = grad_modes_[i];
     if (is_poisoned(i, seeds.size())) plan.fresh_memory = guest::FreshMemory::ones;
     if (!run_trial(plan)) return false;
     if (is_kept(*trial_data_)) trials_data_.push_back(trial_data_);
@@ -487,13 +488,7 @@ bool Evaluation::time_calls() {
   observed().timed_work = timed_calls->called.work;
   // They count as trials: a candidate that froze its answer meanwhile is wrong.
   note_trials(*timed_calls);
-  progress(task::Stage::time, "last trial");
-  CallPlan last;
-  last.stage = task::Stage::time;
-  last.seed = result_.manifest.final_seed.value();
-  last.rewrite_inputs = true;
-  last.grad = last_grad_mode();
-  if (!run_trial(last)) return false;
+  if (!run_last_trials()) return false;
   if (is_simple()) return true;  // nothing to be faster than
   progress(task::Stage::time, "reference");
   Reference::TimesOutcome reference = reference_->times_us(basis_, calls, options_.stop);
@@ -505,14 +500,42 @@ bool Evaluation::time_calls() {
   return true;
 }
 
-task::GradMode Evaluation::last_grad_mode() const {
-  const auto& trials = result_.observations.trials;
-  for (const auto mode : {task::GradMode::on, task::GradMode::inference}) {
-    const bool is_met = std::any_of(
-        trials.begin(), trials.end(), [&](const task::Trial& trial) { return trial.grad == mode; });
-    if (!is_met) return mode;
+bool Evaluation::run_last_trials() {
+  progress(task::Stage::time, "last trial");
+  const task::Manifest& manifest = result_.manifest;
+  for (std::size_t i = manifest.trial_seeds.size(); i < grad_modes_.size(); ++i) {
+    const bool is_last = i == grad_modes_.size() - 1;
+    CallPlan plan;
+    plan.stage = task::Stage::time;
+    plan.seed = is_last ? manifest.final_seed.value() : manifest.trial_seeds.back();
+    plan.rewrite_inputs = true;
+    plan.grad = grad_modes_[i];
+    if (!run_trial(plan)) return false;
   }
-  return task::GradMode::off;
+  return true;
+}
+
+std::vector<task::GradMode> Evaluation::choose_grad_modes() const {
+  using task::GradMode;
+  constexpr std::size_t kAll = 3;  // modes, the first call's being the usual one
+  const task::Manifest& manifest = result_.manifest;
+  const std::size_t trials = manifest.trial_seeds.size();
+  const std::size_t least = is_simple() ? 0 : kAll;
+  // A first call is as everybody makes it: code warms up there.
+  std::vector<GradMode> modes(task_.measure_performance ? std::max(trials + 1, least) : trials);
+  if (is_simple() || modes.size() < 2) return modes;
+  std::mt19937_64 random(manifest.contribution_seed.value() ^ manifest.final_seed.value());
+  for (std::size_t i = 1; i < modes.size(); ++i) {
+    const GradMode others[] = {GradMode::off, GradMode::off, GradMode::on, GradMode::inference};
+    modes[i] = others[random() % std::size(others)];
+  }
+  std::array unusual = {GradMode::on, GradMode::inference};
+  if (random() % 2 == 0) std::swap(unusual[0], unusual[1]);
+  const std::size_t places = modes.size() - 1;
+  const std::size_t place = random() % places;
+  modes[1 + place] = unusual[0];
+  if (places > 1) modes[1 + (place + 1 + random() % (places - 1)) % places] = unusual[1];
+  return modes;
 }
 
 bool Evaluation::profiles() const {

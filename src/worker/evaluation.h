@@ -97,8 +97,11 @@ class Evaluation {
   [[nodiscard]] bool take_trial_data(task::Stage stage, std::uint64_t seed);
   /// Small enough to be held until the end.
   [[nodiscard]] static bool is_kept(const TrialData& data) noexcept;
-  /// The mode of the last trial: one that no trial before has met, if any.
-  [[nodiscard]] task::GradMode last_grad_mode() const;
+  /// Of the trials, and of those that follow the timed calls. Each mode is among them, from three
+  /// on; where it is, nobody can know beforehand, and a replay finds it again.
+  [[nodiscard]] std::vector<task::GradMode> choose_grad_modes() const;
+  /// Trials behind the timed calls: what a candidate froze meanwhile is wrong there.
+  [[nodiscard]] bool run_last_trials();
   /// Chooses the timed calls whose outputs are looked at: nobody can know them beforehand.
   void choose_sampled_calls(CallPlan& plan);
   /// An answer that does not look at its input, and is right everywhere.
@@ -184,9 +187,10 @@ class Evaluation {
   std::shared_ptr<const TrialData> trial_data_;  ///< Of the last call; shared with the cache.
   /// Of the correctness trials, while they are small enough to be kept.
   std::vector<std::shared_ptr<const TrialData>> trials_data_;
-  std::vector<Output> right_outputs_;  ///< Likewise.
-  value::Bundle inputs_layout_;        ///< Of `inputs_`.
-  WritableCopy inputs_;                ///< What the candidate's last call was given.
+  std::vector<Output> right_outputs_;       ///< Likewise.
+  std::vector<task::GradMode> grad_modes_;  ///< See choose_grad_modes().
+  value::Bundle inputs_layout_;             ///< Of `inputs_`.
+  WritableCopy inputs_;                     ///< What the candidate's last call was given.
   task::Result result_;
 };
 

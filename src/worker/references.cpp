@@ -34,7 +34,6 @@ bool is_compiled(const task::Task& task) noexcept {
 constexpr double kLibertyLimitS = 30;
 constexpr std::size_t kMaxProblems = 4096;  // whose liberties are remembered
 constexpr std::uint64_t kDistributionMask = 7;
-constexpr std::uint64_t kGradShift = 3;  // the two bits above
 
 /// A seed for each distribution, over and over.
 std::vector<std::uint64_t> secret_seeds(std::size_t count) {
@@ -77,17 +76,6 @@ task::Distribution distribution_of(std::uint64_t seed) noexcept {
       return task::Distribution::special;
     default:
       return task::Distribution::given;
-  }
-}
-
-task::GradMode grad_mode_of(std::uint64_t seed) noexcept {
-  switch ((seed >> kGradShift) & 3U) {
-    case 0:
-      return task::GradMode::on;
-    case 1:
-      return task::GradMode::inference;
-    default:
-      return task::GradMode::off;
   }
 }
 

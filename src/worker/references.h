@@ -35,10 +35,9 @@ struct TrialData {
   [[nodiscard]] std::uint64_t bytes() const noexcept;
 };
 
-/// What a seed stands for, beside the values that get_inputs() draws from it: chosen by its low
-/// bits, so that a replay needs nothing else. A candidate never sees a seed.
+/// Which values a seed stands for in place of those that get_inputs() draws from it: chosen by its
+/// low bits, so that a replay needs nothing else. A candidate never sees a seed.
 [[nodiscard]] task::Distribution distribution_of(std::uint64_t seed) noexcept;
-[[nodiscard]] task::GradMode grad_mode_of(std::uint64_t seed) noexcept;
 
 /// A GPU that has idled clocks low, and takes tens of milliseconds to come up: timed calls begin
 /// behind as many others as were asked for, and behind enough of them.

@@ -54,6 +54,19 @@ TEST_F(EvaluatorTest, AcceptsAnHonestKernelAndSaysHowItKnows) {
   EXPECT_EQ(result.manifest.versions.torch.substr(0, 4), "2.11");
 }
 
+TEST_F(EvaluatorTest, MeetsEveryGradientModeHoweverFewTheTrials) {
+  for (const std::uint32_t trials : {1U, 2U, 4U}) {
+    task::Task task = make_task(kReluReference, kReluCandidate);
+    task.num_correct_trials = trials;
+    task.measure_performance = true;
+    const task::Result result = evaluator().evaluate(task);
+    ASSERT_EQ(kind_of(result), "accepted") << text_of(result);
+    std::set<task::GradMode> met;
+    for (const task::Trial& trial : result.observations.trials) met.insert(trial.grad);
+    EXPECT_EQ(met.size(), 3U) << trials << " trials";
+  }
+}
+
 TEST_F(EvaluatorTest, RunsLoopsOverRunTimeBounds) {
   std::string code = kReluCandidate;
   const std::string load = "tl.load(x_ptr + offs, mask=mask)";
