@@ -105,9 +105,12 @@ BOOST_DESCRIBE_STRUCT(Ended, (), (wait_status, processes_left, peak_rss_bytes, c
 using Status = std::variant<Started, Ended>;
 
 // --- control ---
+//
+// Requests name the reply that answers them. Failed may answer any.
 
 /// Make this guest's context on its GPU, which is device 0 here, and prove that it works.
 struct Prepare {
+  using Answer = struct Prepared;
   static constexpr const char* kKind = "prepare";
   /// That the context's streams share: work of more streams than that may wait for other streams'.
   /// Each takes the driver tens of milliseconds to make. 0: as the driver does by itself.
@@ -117,18 +120,36 @@ BOOST_DESCRIBE_STRUCT(Prepare, (), (hardware_queues))
 
 /// The device still answers: a fill and a read-back.
 struct Probe {
+  using Answer = struct Probed;
   static constexpr const char* kKind = "probe";
 };
 BOOST_DESCRIBE_STRUCT(Probe, (), ())
 
+/// Open this guest's /proc/self/maps, pagemap and mem for reading. Asked before any code is loaded.
+struct ShowMemory {
+  using Answer = struct MemoryShown;
+  static constexpr const char* kKind = "show_memory";
+};
+BOOST_DESCRIBE_STRUCT(ShowMemory, (), ())
+
+/// Let so much time pass, by this guest's clock. The worker holds its own against it.
+struct Wait {
+  using Answer = struct Waited;
+  static constexpr const char* kKind = "wait";
+  double us = 0;
+};
+BOOST_DESCRIBE_STRUCT(Wait, (), (us))
+
 /// Does a submission parse? One descriptor: its source. Nothing of it runs.
 struct CheckSyntax {
+  using Answer = struct SyntaxChecked;
   static constexpr const char* kKind = "check_syntax";
 };
 BOOST_DESCRIBE_STRUCT(CheckSyntax, (), ())
 
 /// Load the problem. One descriptor: its source.
 struct LoadReference {
+  using Answer = struct Loaded;
   static constexpr const char* kKind = "load_reference";
   std::string entry_point;
   std::uint64_t init_seed = 0;
@@ -138,6 +159,7 @@ BOOST_DESCRIBE_STRUCT(LoadReference, (), (entry_point, init_seed, compile))
 
 /// Load the submission. Two descriptors: its source, and the block of `init_inputs`.
 struct LoadCandidate {
+  using Answer = struct Loaded;
   static constexpr const char* kKind = "load_candidate";
   std::string entry_point;
   std::uint64_t init_seed = 0;
@@ -148,6 +170,7 @@ struct LoadCandidate {
 BOOST_DESCRIBE_STRUCT(LoadCandidate, (), (entry_point, init_seed, init_inputs, own_init_inputs))
 
 struct MakeInputs {
+  using Answer = struct InputsMade;
   static constexpr const char* kKind = "make_inputs";
   std::uint64_t seed = 0;
   task::Distribution distribution = task::Distribution::given;
@@ -174,6 +197,7 @@ BOOST_DESCRIBE_ENUM(CallPurpose, run, time, profile)
 /// memory the worker has meanwhile rewritten: an answer remembered by object, pointer or version is
 /// then a wrong one. `other_calls` need one descriptor more: a block of the layout of `inputs`.
 struct Call {
+  using Answer = struct Called;
   static constexpr const char* kKind = "call";
   bool same_inputs = false;
   bool compiled = false;  ///< The reference's model under torch.compile.
@@ -219,6 +243,7 @@ BOOST_DESCRIBE_STRUCT(Call,
 
 /// No exec, no fork, no new machine code from here on.
 struct Restrict {
+  using Answer = struct Restricted;
   static constexpr const char* kKind = "restrict";
 };
 BOOST_DESCRIBE_STRUCT(Restrict, (), ())
@@ -258,6 +283,7 @@ BOOST_DESCRIBE_STRUCT(ToolStep, (), (commands))
 /// Of a toolbox, a guest that may execute programs: write files, run commands, hand over what they
 /// made. One descriptor: the files, one behind the other.
 struct RunTools {
+  using Answer = struct ToolsRan;
   static constexpr const char* kKind = "run_tools";
   std::vector<BuildFile> files;
   std::vector<ToolStep> steps;  ///< One after the other, up to the first in which one fails.
@@ -269,6 +295,8 @@ BOOST_DESCRIBE_STRUCT(RunTools, (), (files, steps, path, product, max_product_by
 
 using Request = std::variant<Prepare,
                              Probe,
+                             ShowMemory,
+                             Wait,
                              CheckSyntax,
                              LoadReference,
                              LoadCandidate,
@@ -322,6 +350,18 @@ struct Probed {
   static constexpr const char* kKind = "probed";
 };
 BOOST_DESCRIBE_STRUCT(Probed, (), ())
+
+/// Three descriptors: maps, pagemap, mem; none where they cannot be opened, and why.
+struct MemoryShown {
+  static constexpr const char* kKind = "memory_shown";
+  std::string problem;
+};
+BOOST_DESCRIBE_STRUCT(MemoryShown, (), (problem))
+
+struct Waited {
+  static constexpr const char* kKind = "waited";
+};
+BOOST_DESCRIBE_STRUCT(Waited, (), ())
 
 struct SyntaxChecked {
   static constexpr const char* kKind = "syntax_checked";
@@ -412,6 +452,8 @@ using Reply = std::variant<Allocate,
                            Build,
                            Prepared,
                            Probed,
+                           MemoryShown,
+                           Waited,
                            SyntaxChecked,
                            Loaded,
                            InputsMade,

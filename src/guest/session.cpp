@@ -18,9 +18,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fcntl.h>
 #include <malloc.h>
 #include <memory>
 #include <optional>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 namespace drk::guest {
@@ -71,7 +73,10 @@ class Session {
  private:
   void reply_with(const Reply& reply) {
     flush_output();
-    send_message(control_.get(), json::dump(json::to_json(reply)));
+    std::vector<int> fds;
+    for (const Fd& fd : reply_fds_) fds.push_back(fd.get());
+    send_message(control_.get(), json::dump(json::to_json(reply)), fds);
+    reply_fds_.clear();
   }
 
   Reply answer(const Request& request, const std::vector<Fd>& fds) {
@@ -109,6 +114,33 @@ class Session {
     if (!gpu_) fail(task::FailureKind::cuda_error, "there is no device");
     gpu_->probe();
     return Probed{};
+  }
+
+  // --- what the worker holds against its own knowledge ---
+
+  Reply handle(const ShowMemory& /*request*/, const std::vector<Fd>& /*fds*/) {
+    MemoryShown shown;
+    // Files of a process that nobody may look into belong to root. None of its own files does now,
+    // and nothing else has run in it.
+    (void)::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    try {
+      for (const char* file : {"/proc/self/maps", "/proc/self/pagemap", "/proc/self/mem"}) {
+        reply_fds_.emplace_back(::open(file, O_RDONLY | O_CLOEXEC));
+        if (!reply_fds_.back()) throw_errno(std::string("open of ") + file);
+      }
+    } catch (const Error& error) {
+      reply_fds_.clear();
+      shown.problem = error.what();
+    }
+    (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    return shown;
+  }
+
+  Reply handle(const Wait& request, const std::vector<Fd>& /*fds*/) {
+    const std::int64_t end_ns = now_ns() + static_cast<std::int64_t>(request.us * 1e3);
+    while (now_ns() < end_ns) {
+    }
+    return Waited{};
   }
 
   [[nodiscard]] Failed device_failure(int status, std::string what) const {
@@ -708,6 +740,7 @@ class Session {
   const TorchFunctions& torch_;
   Fd control_;
   const sandbox::Plan& plan_;
+  std::vector<Fd> reply_fds_;  ///< Go with the next reply, and are closed then.
   std::string scratch_;
   std::string path_;
   std::unique_ptr<Gpu> gpu_;  ///< Empty without a GPU. Declared before what lies on it.

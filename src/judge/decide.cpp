@@ -121,8 +121,11 @@ bool rejects(const Finding& finding) noexcept {
 /// Cheating that decides even where the output is wrong: what was compared is then not to be
 /// trusted, or was an attempt rather than a mistake.
 bool outranks_wrong_output(const Finding& finding) noexcept {
-  constexpr std::array kReasons{
-      Reason::input_mutation, Reason::io_tamper, Reason::process_tamper, Reason::lazy_output};
+  constexpr std::array kReasons{Reason::input_mutation,
+                                Reason::io_tamper,
+                                Reason::process_tamper,
+                                Reason::harness_tamper,
+                                Reason::lazy_output};
   return rejects(finding) &&
          std::find(kReasons.begin(), kReasons.end(), finding.reason) != kReasons.end();
 }

@@ -218,8 +218,58 @@ void find_coarse_arithmetic(const Observations& seen, Findings& out) {
                       worst->tolerance / worst->spread));
 }
 
+/// A part is right and the rest was never made: it is 0 throughout, or all that is wrong lies in
+/// one run up to either end.
+void find_missing_parts(const Observations& seen, Findings& out) {
+  constexpr std::uint64_t kTelling = 8;  // fewer may be zeros, or neighbours, by chance
+  for (std::size_t i = 0; i < seen.trials.size(); ++i) {
+    const auto& mismatch = seen.trials[i].comparison.mismatch;
+    if (!mismatch || mismatch->wrong_count < kTelling) continue;
+    if (mismatch->wrong_count >= mismatch->element_count) continue;
+    const bool is_run = mismatch->wrong_last - mismatch->wrong_first + 1 == mismatch->wrong_count;
+    const bool at_end =
+        mismatch->wrong_first == 0 || mismatch->wrong_last + 1 == mismatch->element_count;
+    const bool are_zeros = mismatch->wrong_zeros == mismatch->wrong_count;
+    if (!are_zeros && !(is_run && at_end)) continue;
+    out.add(Reason::partial_output,
+            fmt::format("{}: the {} elements that are wrong, of {}, {}",
+                        name_of(seen, i),
+                        mismatch->wrong_count,
+                        mismatch->element_count,
+                        are_zeros ? "are all 0"
+                                  : fmt::format("are those from {} to {}",
+                                                mismatch->wrong_first,
+                                                mismatch->wrong_last)));
+    return;
+  }
+}
+
 void find_degenerate_problem(const Observations& seen, Findings& out) {
   if (!seen.degenerate.empty()) out.add(Reason::degenerate_problem, seen.degenerate);
+}
+
+/// What measures was altered: machine code that is not the candidate's, or a clock.
+void find_tampering(const Observations& seen, Findings& out) {
+  for (const std::string& change : seen.code_changes) out.add(Reason::harness_tamper, change);
+  if (!seen.clock) return;
+  constexpr double kSlackUs = 5000;  // a busy machine answers late
+  constexpr double kSlow = 3;
+  constexpr double kFast = 0.9;
+  const task::ClockCheck& clock = *seen.clock;
+  if (clock.timed_us > clock.request_us) {
+    out.add(Reason::harness_tamper,
+            fmt::format("its calls took {:.0f} us by its clock, in a request that took {:.0f} us "
+                        "from outside",
+                        clock.timed_us,
+                        clock.request_us));
+  }
+  const bool is_slow = clock.waited_us > kSlow * clock.asked_us + kSlackUs;
+  if (clock.asked_us > 0 && (is_slow || clock.waited_us < kFast * clock.asked_us)) {
+    out.add(
+        Reason::harness_tamper,
+        fmt::format(
+            "{:.0f} us by its clock were {:.0f} us from outside", clock.asked_us, clock.waited_us));
+  }
 }
 
 void find_process_faults(const task::ProcessReport& process, Findings& out) {
@@ -250,10 +300,12 @@ std::vector<task::Finding> find(const Observations& observations, const task::Po
   find_skipped_work(observations, out);
   find_phases(observations, out);
   find_untouched_memory(observations, out);
+  find_missing_parts(observations, out);
   find_coarse_arithmetic(observations, out);
   find_mutation(observations, out);
   find_ownership(observations, out);
   find_decoy(observations, out);
+  find_tampering(observations, out);
   if (observations.process) find_process_faults(*observations.process, out);
   return out.take();
 }

@@ -49,8 +49,8 @@ constexpr std::array kTable{
     Row{Reason::partial_output,
         kReject,
         kReject,
-        "Only a part of the input was read, or of the output made. Not told apart from "
-        "wrong_output yet."},
+        "A part of the output is right and the rest was never made: it is 0, or lies in one run up "
+        "to an end."},
     Row{Reason::uninitialized_output,
         kReject,
         kReject,
@@ -95,7 +95,8 @@ constexpr std::array kTable{
     Row{Reason::harness_tamper,
         kReject,
         kReject,
-        "What measures or compares was altered. Out of reach here; not looked for otherwise."},
+        "Machine code that is not the candidate's own was written to in its process, or its clock "
+        "does not run as the worker's."},
     Row{Reason::input_mutation, kReject, kReject, "The call wrote to its inputs."},
     Row{Reason::process_tamper,
         kReject,

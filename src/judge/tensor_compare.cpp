@@ -21,13 +21,17 @@ namespace {
 
 constexpr double kLargest = std::numeric_limits<double>::max();
 
-/// Elements that are wrong in one way: how many, and the first of them.
+/// Elements that are wrong in one way: how many, and where.
 struct Wrong {
   std::uint64_t count = 0;
+  std::uint64_t zeros = 0;   ///< Of them, those that are 0.
   std::uint64_t first = 0;   ///< Position in row-major order.
+  std::uint64_t last = 0;    ///< Likewise.
   double allowed_error = 0;  ///< At the first.
 
-  void note(std::uint64_t position, double allowed) noexcept {
+  void note(std::uint64_t position, double allowed, bool is_zero) noexcept {
+    last = position;
+    zeros += is_zero ? 1 : 0;
     if (count++ > 0) return;
     first = position;
     allowed_error = allowed;
@@ -39,6 +43,8 @@ struct Wrong {
       first = begin + later.first;
       allowed_error = later.allowed_error;
     }
+    last = begin + later.last;
+    zeros += later.zeros;
     count += later.count;
   }
 };
@@ -130,7 +136,7 @@ class RealComparison {
     tally_.expected_nan += expected_nan ? 1 : 0;
     tally_.got_nan += got_nan ? 1 : 0;
     if (expected_nan || got_nan) {
-      if (!(expected_nan && got_nan && nan_equals_nan_)) tally_.nan.note(position, 0);
+      if (!(expected_nan && got_nan && nan_equals_nan_)) tally_.nan.note(position, 0, is_zero(got));
       return;
     }
     const bool expected_infinite = has_infinity(expected);
@@ -145,7 +151,7 @@ class RealComparison {
     const double error = distance(expected, got);
     const double allowed = limit_.at(magnitude);
     sums.add(error, magnitude, allowed);
-    if (!(error <= allowed)) tally_.value.note(position, allowed);
+    if (!(error <= allowed)) tally_.value.note(position, allowed, is_zero(got));
   }
 
   /// A complex number may be infinite in one part alone: the other part still has to be right.
@@ -154,11 +160,11 @@ class RealComparison {
       if (expected[p] == got[p]) continue;
       const double allowed = limit_.at(std::abs(expected[p]));
       if (std::isinf(expected[p]) || std::isinf(got[p])) {
-        tally_.infinity.note(position, 0);
+        tally_.infinity.note(position, 0, is_zero(got));
         return;
       }
       if (!(std::abs(expected[p] - got[p]) <= allowed)) {
-        tally_.value.note(position, allowed);
+        tally_.value.note(position, allowed, is_zero(got));
         return;
       }
     }
@@ -166,6 +172,9 @@ class RealComparison {
 
   static bool has_nan(const double* parts) noexcept {
     return std::isnan(parts[0]) || (Parts == 2 && std::isnan(parts[Parts - 1]));
+  }
+  static bool is_zero(const double* parts) noexcept {
+    return parts[0] == 0 && parts[Parts - 1] == 0;
   }
   static bool has_infinity(const double* parts) noexcept {
     return std::isinf(parts[0]) || (Parts == 2 && std::isinf(parts[Parts - 1]));
@@ -209,7 +218,7 @@ Tally compare_integers(const TensorView& expected,
           error_of(expected_numbers[i], got_numbers[i], dtype == value::DType::uint64);
       const double allowed = limit.at(magnitude);
       sums.add(error, magnitude, allowed);
-      if (error > allowed) tally.value.note(position, allowed);
+      if (error > allowed) tally.value.note(position, allowed, got_numbers[i] == 0);
     }
   }
   return tally;
@@ -264,6 +273,9 @@ task::Mismatch mismatch_at(task::MismatchKind kind,
       element_text(expected.tensor.dtype, element_at(expected, mismatch.first_index));
   mismatch.got = element_text(got.tensor.dtype, element_at(got, mismatch.first_index));
   mismatch.wrong_count = wrong.count;
+  mismatch.wrong_zeros = wrong.zeros;
+  mismatch.wrong_first = wrong.first;
+  mismatch.wrong_last = wrong.last;
   mismatch.element_count = static_cast<std::uint64_t>(value::element_count(expected.tensor));
   mismatch.tolerance = wrong.allowed_error;
   return mismatch;

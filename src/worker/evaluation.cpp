@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stages: validate, load, correctness, time, profile, detect; then the verdict. What a call of
-// the candidate is, evaluation_calls.cpp says.
+// the candidate is, evaluation_calls.cpp says; what is seen from outside, evaluation_evidence.cpp.
 #include "worker/evaluation.h"
 
 #include "drk/base/error.h"
@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::uint64_t kFirstShare = 8;  // of the device, for a reference that has not run yet
 constexpr std::uint32_t kProfiledCalls = 5;
+constexpr const char* kCodeWatch = "code_watch";  // of the features of its isolation
 
 double limit_of(task::Stage stage, const task::Limits& limits) {
   switch (stage) {
@@ -131,7 +132,7 @@ void Evaluation::run() {
       // Last: what the model remembers of calls that lacked its kernels must harm no other.
       (!detects() || timed("detect", [&] { return detect(); }));
   (void)timed("finish", [&] {
-    finish_candidate();
+    finish_candidate(complete);
     return complete;
   });
   note_memory_failure();
@@ -183,6 +184,7 @@ GuestProcess::Outcome Evaluation::ask_candidate(const guest::Request& request,
   const std::int64_t begin_ns = now_ns();
   GuestProcess::Outcome outcome = candidate_->ask(request, fds, options);
   const double took_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
+  request_us_ = took_s * 1e6;
   spent_s_ += took_s;
   stage_s_[stage] += took_s;
   return outcome;
@@ -200,30 +202,6 @@ void Evaluation::reserve_memory() {
   // Alone: what waits for others' use is in the way.
   references_.drop_kept();
   pool_.drop_warm();
-}
-
-void Evaluation::note_memory_failure() {
-  if (is_interpreted()) return;
-  for (auto* failure : {&observed().candidate_failure, &observed().reference_failure}) {
-    if (!*failure || (*failure)->kind != task::FailureKind::out_of_memory) continue;
-    if ((*failure)->cuda.empty()) continue;  // the host's memory
-    if (memory_.bytes() < gpu_->capacity_bytes()) {
-      wants_ = {GpuSlot::kAllMemory, means_.queues};
-    } else {
-      constexpr double kGiB = 1 << 30;
-      (*failure)->what += fmt::format("; it needs more than the {:.0f} GiB that {} could give it",
-                                      static_cast<double>(gpu_->capacity_bytes()) / kGiB,
-                                      gpu_->device().name);
-    }
-  }
-}
-
-/// What the driver has reported meanwhile belongs to a failure on the device.
-void Evaluation::note_xids() {
-  auto& failure = observed().candidate_failure;
-  if (is_interpreted() || !failure) return;
-  const std::string xids = gpu_->xids_since(begin_ns_);
-  if (!xids.empty()) failure->what += "; the driver reports " + xids;
 }
 
 bool Evaluation::load_reference() {
@@ -328,6 +306,11 @@ bool Evaluation::load_candidate() {
   // Nobody sees its streams then.
   if (!observed().launch_problem.empty() && needs_queues(guest::kManyStreams)) return false;
   result_.isolation = isolation_of(candidate_->isolation());
+  if (candidate_->code_problem().empty()) {
+    result_.isolation.enforced.emplace_back(kCodeWatch);
+  } else {
+    result_.isolation.missing.push_back({kCodeWatch, candidate_->code_problem()});
+  }
   if (task_.policy.require_isolation && !result_.isolation.missing.empty()) {
     const task::MissingIsolation& first = result_.isolation.missing.front();
     throw Error(ErrorCode::unavailable,
@@ -484,7 +467,11 @@ bool Evaluation::time_calls() {
   choose_sampled_calls(plan);
   std::optional<CallResult> timed_calls = call_candidate(plan);
   if (!timed_calls) return false;
+  task::ClockCheck& clock = observed().clock.emplace();
+  clock.request_us = request_us_;
   observed().candidate_us = std::move(timed_calls->called.call_us);
+  for (const double us : observed().candidate_us) clock.timed_us += us;
+  look_at_code();
   observed().timed_work = timed_calls->called.work;
   // They count as trials: a candidate that froze its answer meanwhile is wrong.
   note_trials(*timed_calls);
@@ -555,14 +542,6 @@ bool Evaluation::profile() {
   observed().profile = std::move(result->called.profile);
   note_trials(*result);
   return true;
-}
-
-void Evaluation::finish_candidate() {
-  if (!candidate_) return;
-  observed().process = candidate_->finish();
-  result_.candidate_stdout = candidate_->standard_output();
-  result_.candidate_stderr = candidate_->standard_error();
-  candidate_.reset();
 }
 
 }  // namespace drk::worker

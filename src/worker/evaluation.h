@@ -42,7 +42,12 @@ class Evaluation {
   [[nodiscard]] bool time_calls();
   [[nodiscard]] bool profiles() const;
   [[nodiscard]] bool profile();
-  void finish_candidate();
+  void finish_candidate(bool complete);  ///< Whether all that was to be done was done.
+
+  /// Notes what became of the machine code that was there before the candidate's.
+  void look_at_code();
+  /// After its last call: the process still answers, and its clock runs as ours.
+  void hold_clock_against_ours();
 
   /// One call of the candidate on the inputs of `seed`, compared with what the reference made, or
   /// with what the case says.
@@ -174,6 +179,7 @@ class Evaluation {
   const bool is_replay_;  ///< With recorded seeds.
   const std::int64_t begin_ns_;
   double spent_s_ = 0;                     ///< By the candidate, in all.
+  double request_us_ = 0;                  ///< Its last request, by our clock.
   std::map<task::Stage, double> stage_s_;  ///< By stage.
 
   const Means means_;

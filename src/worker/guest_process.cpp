@@ -73,28 +73,11 @@ struct BuilderFault {
 
 /// A reply of the kind that the request asks for.
 bool answers(const guest::Request& request, const guest::Reply& reply) {
-  using guest::Call, guest::LoadCandidate, guest::LoadReference, guest::MakeInputs;
-  if (std::holds_alternative<guest::Prepare>(request)) {
-    return std::holds_alternative<guest::Prepared>(reply);
-  }
-  if (std::holds_alternative<guest::CheckSyntax>(request)) {
-    return std::holds_alternative<guest::SyntaxChecked>(reply);
-  }
-  if (std::holds_alternative<guest::Probe>(request)) {
-    return std::holds_alternative<guest::Probed>(reply);
-  }
-  if (std::holds_alternative<guest::RunTools>(request)) {
-    return std::holds_alternative<guest::ToolsRan>(reply);
-  }
-  if (std::holds_alternative<LoadReference>(request) ||
-      std::holds_alternative<LoadCandidate>(request)) {
-    return std::holds_alternative<guest::Loaded>(reply);
-  }
-  if (std::holds_alternative<MakeInputs>(request)) {
-    return std::holds_alternative<guest::InputsMade>(reply);
-  }
-  if (std::holds_alternative<Call>(request)) return std::holds_alternative<guest::Called>(reply);
-  return std::holds_alternative<guest::Restricted>(reply);
+  return std::visit(
+      [&]<class Asked>(const Asked& /*request*/) {
+        return std::holds_alternative<typename Asked::Answer>(reply);
+      },
+      request);
 }
 
 bool has(const sandbox::Report& report, sandbox::Feature feature) {
@@ -129,6 +112,26 @@ void GuestProcess::prepare(std::uint32_t hardware_queues) {
     throw Error(ErrorCode::unavailable, "worker: no context on the GPU: " + failure->what + why);
   }
   prepared_ = std::move(std::get<guest::Prepared>(std::get<Answer>(outcome).reply));
+}
+
+void GuestProcess::watch_code() {
+  AskOptions options;
+  options.limit = kProbeLimit;
+  Outcome outcome = ask(guest::ShowMemory{}, {}, options);
+  if (const auto* failure = std::get_if<task::Failure>(&outcome)) {
+    throw Error(ErrorCode::unavailable, "worker: a guest did not answer: " + failure->what);
+  }
+  auto& answer = std::get<Answer>(outcome);
+  try {
+    code_watch_.emplace(std::move(answer.fds));
+  } catch (const Error& error) {
+    code_problem_ = std::get<guest::MemoryShown>(answer.reply).problem;
+    if (code_problem_.empty()) code_problem_ = error.what();
+  }
+}
+
+std::vector<std::string> GuestProcess::code_changes() const {
+  return code_watch_ && is_alive() ? code_watch_->changes() : std::vector<std::string>{};
 }
 
 bool GuestProcess::is_alive() const noexcept {
@@ -230,7 +233,7 @@ GuestProcess::Outcome GuestProcess::ask(const guest::Request& request,
         if (memory && file_size_bytes(memory.get()) > options.max_block_bytes) {
           throw Error(ErrorCode::corrupt, "it answered with more shared memory than it may");
         }
-        return Answer{std::move(reply), std::move(memory)};
+        return Answer{std::move(reply), std::move(memory), std::move(message->fds)};
       } else {
         throw Error(ErrorCode::corrupt, "it answered another question than it was asked");
       }

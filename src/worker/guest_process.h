@@ -6,6 +6,7 @@
 #include "drk/guest.h"
 
 #include "worker/captured.h"
+#include "worker/code_watch.h"
 #include "worker/zygote.h"
 
 #include <functional>
@@ -28,8 +29,9 @@ struct AskOptions {
 class GuestProcess {
  public:
   struct Answer {
-    guest::Reply reply;  ///< Never Allocate, Build or Failed.
-    Fd memory;           ///< The last allocation that no Build has used up.
+    guest::Reply reply;   ///< Never Allocate, Build or Failed.
+    Fd memory;            ///< The last allocation that no Build has used up.
+    std::vector<Fd> fds;  ///< That came with the reply.
   };
   /// An answer, or why there will be none. After a failure of the process itself (died, timed_out,
   /// output_flood, protocol_error) the guest is gone; after any other it can be asked again.
@@ -55,6 +57,13 @@ class GuestProcess {
   [[nodiscard]] const std::optional<guest::Prepared>& prepared() const noexcept {
     return prepared_;
   }
+  /// Remembers its machine code as it is now, before any code is loaded. Throws Error{unavailable}
+  /// when the guest does not answer.
+  void watch_code();
+  /// Not empty: its code cannot be watched, and why.
+  [[nodiscard]] const std::string& code_problem() const noexcept { return code_problem_; }
+  /// What became of that code; see CodeWatch. Empty where nothing can be seen.
+  [[nodiscard]] std::vector<std::string> code_changes() const;
   /// False once its init is gone, with it or with its zygote.
   [[nodiscard]] bool is_alive() const noexcept;
   /// The device still answers this guest.
@@ -98,6 +107,8 @@ class GuestProcess {
   CapturedStream standard_error_;
   std::optional<sandbox::Report> isolation_;
   std::optional<guest::Prepared> prepared_;
+  std::optional<CodeWatch> code_watch_;
+  std::string code_problem_;
   std::optional<guest::Ended> ended_;
   bool status_closed_ = false;
   bool killed_ = false;

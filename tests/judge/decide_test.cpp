@@ -303,6 +303,54 @@ TEST(Decide, NamesCoarseArithmeticWhereItIsEverywhere) {
   EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output") << "no rounding is that coarse";
 }
 
+TEST(Decide, NamesAPartThatWasNeverMade) {
+  Observations seen = honest();
+  Mismatch off = mismatch(MismatchKind::value);
+  off.element_count = 100;
+  off.wrong_count = 20;
+  off.wrong_first = 50;
+  off.wrong_last = 90;
+  seen.trials[0].comparison.mismatch = off;
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output") << "here and there";
+  off.wrong_zeros = 20;
+  seen.trials[0].comparison.mismatch = off;
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output partial_output") << "zeros";
+  off.wrong_zeros = 3;
+  off.wrong_first = 80;
+  off.wrong_last = 99;
+  seen.trials[0].comparison.mismatch = off;
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output partial_output") << "the tail";
+  off.wrong_first = 70;
+  off.wrong_last = 89;
+  seen.trials[0].comparison.mismatch = off;
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output") << "in the middle";
+  off.wrong_count = off.wrong_zeros = 100;
+  off.wrong_first = 0;
+  off.wrong_last = 99;
+  seen.trials[0].comparison.mismatch = off;
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output") << "nothing is right";
+}
+
+TEST(Decide, RejectsAProcessWhoseCodeOrClockWasAltered) {
+  const std::string altered = "rejected[harness_tamper]/none: harness_tamper";
+  Observations seen = honest();
+  seen.code_changes = {"1 pages of code of /lib/libc.so.6 were written to"};
+  EXPECT_EQ(decide_text(seen), altered);
+  seen.trials[0].comparison.mismatch = mismatch(MismatchKind::value);
+  EXPECT_EQ(decide_text(seen), "rejected[harness_tamper]/none: wrong_output harness_tamper");
+  seen = honest();
+  const auto with = [&](double timed_us, double request_us, double asked_us, double waited_us) {
+    seen.clock = task::ClockCheck{timed_us, request_us, asked_us, waited_us};
+    return decide_text(seen);
+  };
+  EXPECT_EQ(with(900, 1000, 2000, 2100), "accepted/none:");
+  EXPECT_EQ(with(900, 1000, 2000, 9000), "accepted/none:") << "a busy machine";
+  EXPECT_EQ(with(1100, 1000, 2000, 2100), altered) << "longer than they can have been";
+  EXPECT_EQ(with(900, 1000, 2000, 20000), altered) << "slow";
+  EXPECT_EQ(with(900, 1000, 2000, 1000), altered) << "fast";
+  EXPECT_EQ(with(900, 1000, 0, 0), "accepted/none:") << "it failed before it was asked";
+}
+
 TEST(Decide, NamesMemoryThatWasNeverWritten) {
   Observations seen = honest();
   seen.trials[0].comparison.mismatch = mismatch(MismatchKind::nan);

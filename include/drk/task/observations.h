@@ -116,6 +116,9 @@ struct Mismatch {
   std::string got;
   std::vector<std::int64_t> first_index;  ///< Of the first wrong element; empty for a 0-d tensor.
   std::uint64_t wrong_count = 0;
+  std::uint64_t wrong_zeros = 0;  ///< Of them, those that are 0.
+  std::uint64_t wrong_first = 0;  ///< Their first and last position in row-major order.
+  std::uint64_t wrong_last = 0;
   std::uint64_t element_count = 0;
   double tolerance = 0;  ///< Allowed absolute error at the first wrong element.
   double max_error = 0;  ///< Of this leaf's finite elements.
@@ -129,6 +132,9 @@ BOOST_DESCRIBE_STRUCT(Mismatch,
                        got,
                        first_index,
                        wrong_count,
+                       wrong_zeros,
+                       wrong_first,
+                       wrong_last,
                        element_count,
                        tolerance,
                        max_error,
@@ -311,6 +317,15 @@ struct RepeatedWork {
 };
 BOOST_DESCRIBE_STRUCT(RepeatedWork, (), (calls, first_programs, least_programs, calls_with_fewer))
 
+/// The guest's clock, held against the worker's.
+struct ClockCheck {
+  double timed_us = 0;    ///< All timed calls together, as the guest says.
+  double request_us = 0;  ///< The request that they were made in, by the worker's clock.
+  double asked_us = 0;    ///< After its last call it was to let so much time pass by its clock,
+  double waited_us = 0;   ///< and so much passed by the worker's: the least of some times.
+};
+BOOST_DESCRIBE_STRUCT(ClockCheck, (), (timed_us, request_us, asked_us, waited_us))
+
 struct Observations {
   Mode mode = Mode::interpreter;
   std::optional<Invalidity> invalidity;
@@ -324,7 +339,9 @@ struct Observations {
   std::vector<double> candidate_us;        ///< Timed calls, in order.
   std::optional<RepeatedWork> timed_work;  ///< Absent where it is unknown, as with CUDA graphs.
   std::vector<double> reference_us;
-  std::optional<Profile> profile;  ///< Only from a GPU.
+  std::optional<ClockCheck> clock;        ///< Where calls were timed.
+  std::vector<std::string> code_changes;  ///< Sentences: of machine code that was not its own.
+  std::optional<Profile> profile;         ///< Only from a GPU.
   /// Not empty: launches could not be watched, and what was not seen is unknown.
   std::string launch_problem;
   std::optional<ProcessReport> process;
@@ -343,6 +360,8 @@ BOOST_DESCRIBE_STRUCT(Observations,
                        candidate_us,
                        timed_work,
                        reference_us,
+                       clock,
+                       code_changes,
                        profile,
                        launch_problem,
                        process))
