@@ -404,8 +404,11 @@ struct Called {
   /// Of all calls on the inputs, those before the first that counts, too, but not of other_calls.
   std::optional<task::RepeatedWork> work;
   std::optional<BadLeaf> bad_leaf;  ///< Then there is no output.
-  /// Elements in the last allocation. Where outputs of further calls were asked for, a list: of the
-  /// last call, then of each of `kept_calls`.
+  /// Programs of own kernels that were launched behind a call: where no clock runs.
+  std::uint64_t outside_programs = 0;
+  std::vector<std::string> overrides;  ///< Of torch's operations that the core itself calls.
+  /// Elements in the last allocation. Where outputs of further calls were asked for, a list: of
+  /// each of `kept_calls`, as it was when that call was over, then of the last call.
   value::Bundle output;
   std::vector<std::uint32_t> kept_calls;  ///< Of those asked for, the ones that were made.
 };
@@ -420,6 +423,8 @@ BOOST_DESCRIBE_STRUCT(Called,
                        kept_launches,
                        work,
                        bad_leaf,
+                       outside_programs,
+                       overrides,
                        output,
                        kept_calls))
 

@@ -393,38 +393,39 @@ class Session {
     fill_fresh_memory(request);
     const FreshMemoryScope fresh_memory(request.fresh_memory);
     Called called;
-    std::vector<Ref> kept;  // of further calls
-    Ref output = request.exact ? call_exactly(request, called) : call_model(request, called, kept);
+    Export outputs(torch_, driver(), Strides::dense, request.max_output_bytes);
+    programs_at_end_ = programs_behind_ = 0;
+    Ref output =
+        request.exact ? call_exactly(request, called) : call_model(request, called, outputs);
     LaunchLog log = gpu_ && gpu_->watch() ? gpu_->watch()->launches() : launches();
     if (gpu_ && gpu_->watch()) {
       called.kept_launches = gpu_->watch()->kept_launches();
       called.streams = gpu_->watch()->streams();
       if (gpu_->watch()->has_replayed()) called.work.reset();  // unknown
     }
-    watch_launches_of(LaunchMode::run);
     called.kernels = std::move(log.kernels);
     called.dropped_launches = log.dropped;
+    called.overrides = find_overrides(torch_);
+    if (pop_dispatch_modes(torch_) > 0)
+      called.overrides.push_back("a TorchDispatchMode was left on");
     if (request.want_output) {
-      const bool has_more = !request.sampled_calls.empty() || !request.other_calls.empty();
-      const Ref outputs = has_more ? list_of(std::move(output), kept) : std::move(output);
-      const std::uint64_t max_bytes = request.max_output_bytes * (kept.size() + 1);
-      Exported exported = attempt_export(outputs.get(), "output", Strides::dense, max_bytes);
+      const bool as_list = !request.sampled_calls.empty() || !request.other_calls.empty();
+      Exported exported = read_out("output", [&] {
+        outputs.add(output.get(), "output", Reading::at_the_end);
+        return outputs.finish(as_list, allocator());
+      });
       called.output = std::move(exported.bundle);
       called.bad_leaf = std::move(exported.bad_leaf);
     }
+    note_programs_behind();
+    called.outside_programs = programs_behind_;
+    watch_launches_of(LaunchMode::run);
     inputs_.copy_to_host(driver());  // what the call wrote to them shows in the worker's block
     if (gpu_) called.peak_bytes = gpu_->peak_bytes();
     output = Ref();
     other_inputs_ = Mapping();
     release_memory();
     return called;
-  }
-
-  static Ref list_of(Ref first, std::vector<Ref>& rest) {
-    Ref list = Ref::own(PyList_New(0));
-    PyList_Append(list.get(), first.get());
-    for (const Ref& item : rest) PyList_Append(list.get(), item.get());
-    return list;
   }
 
   /// The values that some of the calls find in place of the usual ones.
@@ -475,7 +476,7 @@ class Session {
     keywords_ = by_name ? Ref::share(inputs.get()) : Ref();
   }
 
-  Ref call_model(const Call& request, Called& called, std::vector<Ref>& kept) {
+  Ref call_model(const Call& request, Called& called, Export& outputs) {
     PyObject* model = request.compiled && compiled_ ? compiled_.get() : model_.get();
     Ref output;
     Manner manner = {gpu_ && request.purpose == CallPurpose::time, request.grad};
@@ -498,7 +499,11 @@ class Session {
       output = Ref();  // freed outside the clocked span
       output = std::move(one.output);
       if (is_other || contains(request.sampled_calls, i)) {
-        kept.push_back(Ref::share(output.get()));
+        // Now: a later call may well write to it.
+        (void)read_out("output", [&] {
+          outputs.add(output.get(), "output", Reading::at_once);
+          return Exported{};
+        });
         called.kept_calls.push_back(i);
       }
     }
@@ -546,29 +551,6 @@ class Session {
     Ref output;
     double us = 0;
   };
-  /// torch's guard of the mode, where it is wanted.
-  class InferenceScope {
-   public:
-    InferenceScope(const TorchFunctions& torch, bool wanted) {
-      if (!wanted) return;
-      guard_ = call(torch.inference_mode.get(), Py_True);
-      (void)call(attribute(guard_.get(), "__enter__").get());
-    }
-    InferenceScope(const InferenceScope&) = delete;
-    InferenceScope& operator=(const InferenceScope&) = delete;
-    ~InferenceScope() {
-      if (!guard_) return;
-      // Not of C++: torch's own function, which raises nothing. What forward has raised stays.
-      PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-      PyErr_Fetch(&type, &value, &traceback);
-      Py_DecRef(PyObject_CallMethod(guard_.get(), "__exit__", "OOO", Py_None, Py_None, Py_None));
-      PyErr_Restore(type, value, traceback);
-    }
-
-   private:
-    Ref guard_;
-  };
-
   /// The same, and adds what it did to the work on these inputs.
   OneCall call_counted(PyObject* model, Manner manner, Called& called) {
     const std::uint64_t before = own_programs_so_far();
@@ -588,9 +570,16 @@ class Session {
 
   /// Returns when the device is done with it.
   OneCall call_once(PyObject* model, Manner manner) {
-    (void)call(torch_.set_grad_enabled.get(),
-               manner.grad == task::GradMode::on ? Py_True : Py_False);
-    const InferenceScope inference(torch_, manner.grad == task::GradMode::inference);
+    {
+      const ContextScope plain(torch_.no_function_modes);
+      (void)call(torch_.set_grad_enabled.get(),
+                 manner.grad == task::GradMode::on ? Py_True : Py_False);
+    }
+    note_programs_behind();
+    std::optional<ContextScope> inference;
+    if (manner.grad == task::GradMode::inference) {
+      inference.emplace(torch_.inference_mode, Py_True);
+    }
     OneCall one;
     one.output = attempt(task::FailureKind::call_error, "forward raised", [&] {
       if (manner.by_device) gpu_->begin_timing();
@@ -602,7 +591,15 @@ class Session {
       return Ref::own(result);
     });
     check_device();
+    programs_at_end_ = own_programs_so_far();
     return one;
+  }
+
+  /// Of own kernels, launched since the last call was over: by a thread, or by what its end set
+  /// off.
+  void note_programs_behind() {
+    const std::uint64_t now = own_programs_so_far();
+    programs_behind_ += now - std::exchange(programs_at_end_, now);
   }
 
   Reply handle(const Restrict& /*request*/, const std::vector<Fd>& /*fds*/) {
@@ -628,14 +625,16 @@ class Session {
 
   Fd allocate(std::uint64_t bytes) { return request_memory(control_.get(), bytes); }
 
-  Exported attempt_export(PyObject* object,
-                          const std::string& name,
-                          Strides strides,
-                          std::uint64_t max_bytes) {
+  Allocator allocator() {
+    return [this](std::uint64_t bytes) { return allocate(bytes); };
+  }
+
+  /// Runs `work`, which reads values out of torch.
+  template <class Work>
+  Exported read_out(const std::string& name, const Work& work) {
     Exported exported;
     (void)attempt(task::FailureKind::call_error, "the " + name + " could not be read", [&] {
-      const Allocator allocator = [this](std::uint64_t bytes) { return allocate(bytes); };
-      exported = export_value(torch_, driver(), object, name, strides, max_bytes, allocator);
+      exported = work();
       return Ref::share(Py_None);
     });
     return exported;
@@ -643,7 +642,11 @@ class Session {
 
   value::Bundle send_out(PyObject* object, const std::string& name, Strides strides) {
     constexpr std::uint64_t kNoLimit = UINT64_MAX;
-    Exported exported = attempt_export(object, name, strides, kNoLimit);
+    Exported exported = read_out(name, [&] {
+      Export values(torch_, driver(), strides, kNoLimit);
+      values.add(object, name, Reading::at_the_end);
+      return values.finish(false, allocator());
+    });
     if (exported.bad_leaf) {
       fail(task::FailureKind::inputs_error,
            exported.bad_leaf->path + " cannot be passed to another process: it is " +
@@ -754,10 +757,12 @@ class Session {
   struct {
     Ref model_class;
     Ref arguments;
-  } reference_;    ///< What its models are made of.
-  Ref compiled_;   ///< A reference's, where it was asked for.
-  Ref arguments_;  ///< Of the last call.
-  Ref keywords_;   ///< The same; empty where there are none.
+  } reference_;                        ///< What its models are made of.
+  Ref compiled_;                       ///< A reference's, where it was asked for.
+  std::uint64_t programs_at_end_ = 0;  ///< Of the last call of the request, counted in it so far.
+  std::uint64_t programs_behind_ = 0;  ///< Behind calls of the request.
+  Ref arguments_;                      ///< Of the last call.
+  Ref keywords_;                       ///< The same; empty where there are none.
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
 
 namespace drk::guest {
 
@@ -59,6 +60,36 @@ dlpack::DataType code_of(value::DType dtype) noexcept {
   const auto* found =
       std::find_if(kCodes.begin(), kCodes.end(), [&](const Code& c) { return c.dtype == dtype; });
   return {found->code, found->bits, 1};
+}
+
+/// What the functions here, and torch's own ways between a tensor and a capsule, call.
+constexpr std::array kOperations = {"aten::detach",
+                                    "aten::resolve_conj",
+                                    "aten::resolve_neg",
+                                    "aten::as_strided",
+                                    "aten::view",
+                                    "aten::contiguous",
+                                    "aten::clone",
+                                    "aten::copy_"};
+
+/// Whether plain tensors come by this entry of an operation's table.
+bool is_on_our_way(std::string_view entry) {
+  constexpr std::array<std::string_view, 8> kKeys = {"CPU",
+                                                     "CUDA",
+                                                     "Conjugate",
+                                                     "Negative",
+                                                     "ADInplaceOrView",
+                                                     "AutogradCPU",
+                                                     "AutogradCUDA",
+                                                     "BackendSelect"};
+  const std::string_view key = entry.substr(0, entry.find(':'));
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
+}
+
+std::string_view next_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(line.size() + 1, text.size()));
+  return line;
 }
 
 void copy_run(const std::byte* from,
@@ -118,8 +149,54 @@ TorchFunctions::TorchFunctions(PyObject* inputs) {
   widen_model = attribute(inputs, "widen_model");
   call_exactly = attribute(inputs, "call_exactly");
   inference_mode = attribute(c.get(), "_InferenceMode");
+  no_function_modes = attribute(c.get(), "DisableTorchFunction");
+  dispatch_modes = attribute(c.get(), "_len_torch_dispatch_stack");
+  pop_dispatch_mode = attribute(c.get(), "_pop_torch_dispatch_stack");
+  dispatch_table = attribute(c.get(), "_dispatch_dump_table");
+  for (const char* operation : kOperations) {
+    dispatch_tables.push_back(
+        text_of(call(dispatch_table.get(), make_text(operation).get()).get()));
+  }
   random_seed = attribute(import_module("random").get(), "seed");
   numpy_seed = attribute(import_module("numpy.random").get(), "seed");
+}
+
+void ContextScope::enter() {
+  (void)call(attribute(manager_.get(), "__enter__").get());
+}
+
+ContextScope::~ContextScope() {
+  // Not of C++: torch's own function, which raises nothing. What was raised within stays.
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  Py_DecRef(PyObject_CallMethod(manager_.get(), "__exit__", "OOO", Py_None, Py_None, Py_None));
+  PyErr_Restore(type, value, traceback);
+}
+
+std::size_t pop_dispatch_modes(const TorchFunctions& torch) {
+  for (std::size_t popped = 0;; ++popped) {
+    const Ref left = call(torch.dispatch_modes.get());
+    if (PyLong_AsLong(left.get()) <= 0) return popped;
+    (void)call(torch.pop_dispatch_mode.get());
+  }
+}
+
+std::vector<std::string> find_overrides(const TorchFunctions& torch) {
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < kOperations.size(); ++i) {
+    const std::string now_text =
+        text_of(call(torch.dispatch_table.get(), make_text(kOperations[i]).get()).get());
+    if (now_text == torch.dispatch_tables[i]) continue;
+    std::string_view before = torch.dispatch_tables[i];
+    std::string_view now = now_text;
+    while (!before.empty() && !now.empty()) {
+      const std::string_view was = next_line(before);
+      const std::string_view is = next_line(now);
+      if (was == is || !is_on_our_way(is)) continue;
+      found.push_back(std::string(kOperations[i]) + " for " + std::string(is));
+    }
+  }
+  return found;
 }
 
 TensorHold::TensorHold(const TorchFunctions& torch, PyObject* tensor) {

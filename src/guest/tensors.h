@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace drk::guest {
 
@@ -25,11 +26,42 @@ struct TorchFunctions {
   Ref set_grad_enabled, manual_seed;
   Ref module_type, named_parameters, named_buffers;
   Ref random_seed, numpy_seed;
-  Ref vary, widen_model, call_exactly, inference_mode;
+  Ref vary, widen_model, call_exactly;
+  Ref inference_mode, no_function_modes;     ///< Types of context managers.
+  Ref dispatch_modes, pop_dispatch_mode;     ///< How many are on, and how one is taken off.
+  Ref dispatch_table;                        ///< Of an operation, as text.
+  std::vector<std::string> dispatch_tables;  ///< Of those that are called here, as they should be.
   // Of the GPU; none of them is called before the context is wanted.
   Ref cuda_device, cuda_init, device_context, module_to, contiguous;
   Ref empty, byte_type, empty_cuda_cache, cuda_memory_stats, reset_cuda_peaks, allow_cudnn_tf32;
 };
+
+/// Within torch's context manager, until the end of the scope.
+class ContextScope {
+ public:
+  /// `arguments`: the type's, if any.
+  template <class... Arguments>
+  explicit ContextScope(const Ref& type, Arguments*... arguments)
+      : manager_(call(type.get(), arguments...)) {
+    enter();
+  }
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+  ~ContextScope();
+
+ private:
+  void enter();
+  Ref manager_;
+};
+
+/// Takes off what a candidate has left on and would come between torch's operations and whoever
+/// calls them: TorchDispatchModes. How many there were. (A TorchFunctionMode may well stay on for
+/// good, as set_default_device's does.)
+std::size_t pop_dispatch_modes(const TorchFunctions& torch);
+
+/// Operations that are called here and now do something else than in the beginning: "aten::detach
+/// for CPU: registered at /tmp/candidate.py:9".
+[[nodiscard]] std::vector<std::string> find_overrides(const TorchFunctions& torch);
 
 /// A tensor whose memory is held for reading. Destroyed with the GIL held.
 class TensorHold {

@@ -30,10 +30,87 @@ bool is_exactly(PyObject* object, const Ref& type) {
   return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type.get();
 }
 
-class Exporter {
+}  // namespace
+
+class Export::Impl {
  public:
-  Exporter(const TorchFunctions& torch, const CudaDriver* driver, Strides strides)
-      : torch_(torch), driver_(driver), strides_(strides) {}
+  Impl(const TorchFunctions& torch,
+       const CudaDriver* driver,
+       Strides strides,
+       std::uint64_t max_bytes)
+      : torch_(torch), driver_(driver), strides_(strides), max_bytes_(max_bytes) {}
+
+  void add(PyObject* value, const std::string& name, Reading reading) {
+    if (bad_leaf_) return;
+    const ContextScope plain(torch_.no_function_modes);
+    const std::size_t first = held_.size();
+    nodes_ = text_bytes_ = 0;
+    seen_.clear();  // of another value, whose objects may be gone
+    try {
+      roots_.push_back(walk(value, name, 0));
+      check_size(first, name);
+      if (reading == Reading::at_once) read(first);
+    } catch (Unsendable& unsendable) {
+      bad_leaf_ = std::move(unsendable.leaf);
+    }
+  }
+
+  Exported finish(bool as_list, const Allocator& allocate) {
+    Exported exported;
+    if (bad_leaf_) {
+      exported.bad_leaf = std::move(bad_leaf_);
+      return exported;
+    }
+    value::Bundle& bundle = exported.bundle;
+    if (as_list) {
+      bundle.root.kind = value::NodeKind::list;
+      bundle.root.items = std::move(roots_);
+    } else {
+      bundle.root = std::move(roots_.at(0));
+    }
+    for (const Held& held : held_) bundle.tensors.push_back(held.sent);
+    value::lay_out(bundle);
+    const Fd memory = allocate(bundle.block_bytes);
+    const Mapping block = Mapping::shared(memory.get(), bundle.block_bytes, true);
+    for (std::size_t i = 0; i < held_.size(); ++i) {
+      const value::Tensor& sent = bundle.tensors[i];
+      if (value::element_count(sent) == 0) continue;
+      std::byte* const to = block.data() + sent.offset_bytes;
+      if (held_[i].hold) {
+        copy(held_[i], to);
+      } else {
+        std::memcpy(to, held_[i].elements.get(), value::extent_bytes(sent));
+      }
+    }
+    return exported;
+  }
+
+ private:
+  struct Held {
+    std::optional<TensorHold> hold;  ///< Until its elements have been read.
+    value::Tensor sent;
+    std::unique_ptr<std::byte[]> elements;
+  };
+
+  void check_size(std::size_t first, const std::string& name) const {
+    std::uint64_t bytes = 0;
+    for (std::size_t i = first; i < held_.size(); ++i) {
+      bytes += value::extent_bytes(held_[i].sent);
+    }
+    if (bytes <= max_bytes_) return;
+    fail(task::MismatchKind::oversize,
+         name,
+         fmt::format("{} bytes; at most {} are taken", bytes, max_bytes_));
+  }
+
+  void read(std::size_t first) {
+    for (std::size_t i = first; i < held_.size(); ++i) {
+      Held& held = held_[i];
+      held.elements = std::make_unique_for_overwrite<std::byte[]>(value::extent_bytes(held.sent));
+      if (value::element_count(held.sent) > 0) copy(held, held.elements.get());
+      held.hold.reset();
+    }
+  }
 
   value::Node walk(PyObject* object, const std::string& path, int depth) {
     if (++nodes_ > kMaxNodes || depth > kMaxDepth) {
@@ -60,32 +137,6 @@ class Exporter {
     return walk_tensor(object, path);
   }
 
-  value::Bundle finish(value::Node root, std::uint64_t max_bytes, const Allocator& allocate) {
-    value::Bundle bundle;
-    bundle.root = std::move(root);
-    for (const Held& held : held_) bundle.tensors.push_back(held.sent);
-    value::lay_out(bundle);
-    if (bundle.block_bytes > max_bytes) {
-      fail(task::MismatchKind::oversize,
-           "output",
-           fmt::format("{} bytes; at most {} are taken", bundle.block_bytes, max_bytes));
-    }
-    const Fd memory = allocate(bundle.block_bytes);
-    const Mapping block = Mapping::shared(memory.get(), bundle.block_bytes, true);
-    for (std::size_t i = 0; i < held_.size(); ++i) {
-      const value::Tensor& sent = bundle.tensors[i];
-      if (value::element_count(sent) == 0) continue;
-      copy(held_[i], block.data() + sent.offset_bytes);
-    }
-    return bundle;
-  }
-
- private:
-  struct Held {
-    TensorHold hold;
-    value::Tensor sent;
-  };
-
   [[noreturn]] static void fail(task::MismatchKind kind,
                                 const std::string& path,
                                 std::string what) {
@@ -93,19 +144,19 @@ class Exporter {
   }
 
   void copy(const Held& held, std::byte* to) const {
-    const value::Tensor layout = held.hold.layout();
+    const value::Tensor layout = held.hold->layout();
     const std::uint64_t extent_bytes = value::extent_bytes(layout);
     const bool as_it_lies = layout.strides == held.sent.strides;
     if (layout.device == value::Device::cuda) {
-      const auto from = reinterpret_cast<CudaDriver::Address>(held.hold.data());
+      const auto from = reinterpret_cast<CudaDriver::Address>(held.hold->data());
       if (as_it_lies) return driver_->copy_to_host(to, from, extent_bytes);
       std::vector<std::byte> strided(extent_bytes);
       driver_->copy_to_host(strided.data(), from, extent_bytes);
       copy_dense(strided.data(), layout, to);
     } else if (as_it_lies) {
-      std::memcpy(to, held.hold.data(), extent_bytes);
+      std::memcpy(to, held.hold->data(), extent_bytes);
     } else {
-      copy_dense(held.hold.data(), layout, to);
+      copy_dense(held.hold->data(), layout, to);
     }
   }
 
@@ -126,10 +177,13 @@ class Exporter {
   static std::string real_text(double number) { return fmt::format("{}", number); }
 
   static std::string integer_text(PyObject* object, const std::string& path) {
-    // bool and int only; an IntEnum or numpy integer subclass prints as it likes, so convert.
-    const Ref plain = Ref::own(PyNumber_Long(object));
-    PyObject* text = PyObject_Str(plain.get());
-    if (text == nullptr) {  // over 4300 digits
+    // By value: a subclass may print or convert itself as it likes, in code of its own.
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow == 0) return std::to_string(number);
+    const bool is_exact = Py_TYPE(object) == &PyLong_Type;
+    PyObject* text = is_exact ? PyObject_Str(object) : nullptr;
+    if (text == nullptr) {
       PyErr_Clear();
       fail(task::MismatchKind::unsupported, path, "an integer of more than 4300 digits");
     }
@@ -162,12 +216,23 @@ class Exporter {
     Py_ssize_t position = 0;
     PyObject *key = nullptr, *item = nullptr;
     while (PyDict_Next(dict, &position, &key, &item) != 0) {
-      const std::string name = PyUnicode_Check(key) != 0 ? text_of(key) : printed(key, 200);
+      const std::string name = key_text(key, path);
       count_text(name);
       node.keys.push_back(name);
       node.items.push_back(walk(item, fmt::format("{}['{}']", path, name), depth + 1));
     }
     return node;
+  }
+
+  /// Of what prints itself by code of Python's own, and nobody else's.
+  static std::string key_text(PyObject* key, const std::string& path) {
+    if (PyUnicode_Check(key) != 0) return text_of(key);
+    const bool is_plain = key == Py_None || Py_TYPE(key) == &PyLong_Type ||
+                          Py_TYPE(key) == &PyBool_Type || Py_TYPE(key) == &PyFloat_Type;
+    if (!is_plain) {
+      fail(task::MismatchKind::unsupported, path, "a dict with a key of type " + type_name(key));
+    }
+    return printed(key, 200);
   }
 
   value::Node walk_tensor(PyObject* object, const std::string& path) {
@@ -192,21 +257,24 @@ class Exporter {
 
   Held hold(PyObject* object, const std::string& path) const {
     try {
-      Held held = {TensorHold(torch_, object), {}};
-      if (!held.hold.dtype())
+      Held held;
+      const TensorHold& found = held.hold.emplace(torch_, object);
+      if (!found.dtype())
         fail(task::MismatchKind::unsupported,
              path,
              "a tensor of an element type that has no name here");
-      const std::optional<value::Device> device = held.hold.device();
+      const std::optional<value::Device> device = found.device();
       if (!device || (*device == value::Device::cuda && driver_ == nullptr))
         fail(task::MismatchKind::unsupported, path, "a tensor on another device");
-      held.sent = held.hold.layout();
+      held.sent = found.layout();
+      if (value::element_count(held.sent) > 0 && found.data() == nullptr)
+        fail(task::MismatchKind::unsupported, path, "a tensor whose memory was taken away");
       if (strides_ == Strides::keep) return held;
       held.sent.strides = value::dense_strides(held.sent.shape);
       // Few elements far apart are gathered where they lie.
-      const bool is_sparse = value::extent_bytes(held.hold.layout()) >
+      const bool is_sparse = value::extent_bytes(found.layout()) >
                              kMaxGapFactor * value::extent_bytes(held.sent) + kMaxGapBytes;
-      if (is_sparse) held.hold = TensorHold(torch_, call(torch_.contiguous.get(), object).get());
+      if (is_sparse) held.hold.emplace(torch_, call(torch_.contiguous.get(), object).get());
       return held;
     } catch (const PythonRaised&) {
       PyObject *type = nullptr, *reason = nullptr, *traceback = nullptr;
@@ -222,11 +290,31 @@ class Exporter {
   const TorchFunctions& torch_;
   const CudaDriver* driver_;
   Strides strides_;
-  std::size_t nodes_ = 0;
+  std::uint64_t max_bytes_;
+  std::size_t nodes_ = 0;  // of the value that is being read
   std::size_t text_bytes_ = 0;
+  std::map<PyObject*, std::size_t> seen_;  // which that value keeps alive
+  std::vector<value::Node> roots_;
   std::vector<Held> held_;
-  std::map<PyObject*, std::size_t> seen_;  // the walked value keeps them alive
+  std::optional<BadLeaf> bad_leaf_;
 };
+
+Export::Export(const TorchFunctions& torch,
+               const CudaDriver* driver,
+               Strides strides,
+               std::uint64_t max_bytes)
+    : impl_(std::make_unique<Impl>(torch, driver, strides, max_bytes)) {}
+Export::~Export() = default;
+
+void Export::add(PyObject* value, const std::string& name, Reading reading) {
+  impl_->add(value, name, reading);
+}
+
+Exported Export::finish(bool as_list, const Allocator& allocate) {
+  return impl_->finish(as_list, allocate);
+}
+
+namespace {
 
 class Importer {
  public:
@@ -298,25 +386,8 @@ class Importer {
 
 }  // namespace
 
-Exported export_value(const TorchFunctions& torch,
-                      const CudaDriver* driver,
-                      PyObject* value,
-                      const std::string& root_name,
-                      Strides strides,
-                      std::uint64_t max_bytes,
-                      const Allocator& allocate) {
-  Exported exported;
-  try {
-    Exporter exporter(torch, driver, strides);
-    value::Node root = exporter.walk(value, root_name, 0);
-    exported.bundle = exporter.finish(std::move(root), max_bytes, allocate);
-  } catch (Unsendable& unsendable) {
-    exported.bad_leaf = std::move(unsendable.leaf);
-  }
-  return exported;
-}
-
 Ref import_value(const TorchFunctions& torch, const value::Bundle& bundle, const Placed& memory) {
+  const ContextScope plain(torch.no_function_modes);
   return Importer(torch, bundle, memory).build(bundle.root);
 }
 

@@ -27,17 +27,37 @@ struct Exported {
   std::optional<BadLeaf> bad_leaf;  ///< Then the bundle is empty.
 };
 
-/// Copies a value and its tensors to memory from `allocate`. Containers are read by their concrete
-/// type, so that no overridden method of a subclass runs. More than `max_bytes` is a bad leaf.
-/// `driver` reads what lies on the device; without one such a leaf cannot be sent.
-/// Throws PythonRaised only when Python itself fails (memory), CudaFailed when the device does.
-[[nodiscard]] Exported export_value(const TorchFunctions& torch,
-                                    const CudaDriver* driver,
-                                    PyObject* value,
-                                    const std::string& root_name,
-                                    Strides strides,
-                                    std::uint64_t max_bytes,
-                                    const Allocator& allocate);
+/// When the elements of a value's tensors are read.
+enum class Reading : std::uint8_t {
+  at_once,    ///< Whoever else holds the tensors may write to them afterwards.
+  at_the_end  ///< By finish(): nothing of the candidate's runs until then.
+};
+
+/// Python values on their way to another process. Containers are read by their concrete type, so
+/// that no overridden method of a subclass runs; torch's modes are off meanwhile. Needs the GIL.
+class Export {
+ public:
+  /// `driver` reads what lies on the device; without one such a leaf cannot be sent. A value of
+  /// more than `max_bytes` is a bad leaf.
+  Export(const TorchFunctions& torch,
+         const CudaDriver* driver,
+         Strides strides,
+         std::uint64_t max_bytes);
+  Export(const Export&) = delete;
+  Export& operator=(const Export&) = delete;
+  ~Export();
+
+  /// Reads a value; behind a bad leaf nothing more. Throws PythonRaised only when Python itself
+  /// fails (memory), CudaFailed when the device does.
+  void add(PyObject* value, const std::string& name, Reading reading);
+  /// Copies the elements to memory from `allocate`. The values as a list, or, without `as_list`,
+  /// the only one. Throws as add() does.
+  [[nodiscard]] Exported finish(bool as_list, const Allocator& allocate);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 /// The elements of a bundle: on the host and, where some tensor lies there, on the device too.
 struct Placed {

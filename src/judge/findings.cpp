@@ -248,9 +248,24 @@ void find_degenerate_problem(const Observations& seen, Findings& out) {
   if (!seen.degenerate.empty()) out.add(Reason::degenerate_problem, seen.degenerate);
 }
 
-/// What measures was altered: machine code that is not the candidate's, or a clock.
+/// Where no clock runs.
+void find_work_behind_calls(const Observations& seen, Findings& out) {
+  for (std::size_t i = 0; i < seen.trials.size(); ++i) {
+    const std::uint64_t programs = seen.trials[i].outside_programs;
+    if (programs == 0) continue;
+    out.add(Reason::thread_escape,
+            fmt::format("{}: {} programs of its own kernels were launched when a call was over",
+                        name_of(seen, i),
+                        programs));
+    return;
+  }
+}
+
+/// What measures was altered: code that is not the candidate's, or a clock.
 void find_tampering(const Observations& seen, Findings& out) {
-  for (const std::string& change : seen.code_changes) out.add(Reason::harness_tamper, change);
+  for (const std::string& alteration : seen.alterations) {
+    out.add(Reason::harness_tamper, alteration);
+  }
   if (!seen.clock) return;
   constexpr double kSlackUs = 5000;  // a busy machine answers late
   constexpr double kSlow = 3;
@@ -305,6 +320,7 @@ std::vector<task::Finding> find(const Observations& observations, const task::Po
   find_mutation(observations, out);
   find_ownership(observations, out);
   find_decoy(observations, out);
+  find_work_behind_calls(observations, out);
   find_tampering(observations, out);
   if (observations.process) find_process_faults(*observations.process, out);
   return out.take();

@@ -86,7 +86,9 @@ constexpr std::array kTable{
     Row{Reason::thread_escape,
         kReject,
         kReject,
-        "Work in a thread that goes on after the call. Not looked for yet."},
+        "Own kernels were launched when a call was over, where no clock runs: by a thread, or by "
+        "what "
+        "the end of a call sets off."},
     Row{Reason::timing_implausible,
         kReject,
         kReject,
@@ -95,8 +97,9 @@ constexpr std::array kTable{
     Row{Reason::harness_tamper,
         kReject,
         kReject,
-        "Machine code that is not the candidate's own was written to in its process, or its clock "
-        "does not run as the worker's."},
+        "Machine code that is not the candidate's own was written to in its process, an operation "
+        "of "
+        "torch's that the core calls was overridden, or its clock does not run as the worker's."},
     Row{Reason::input_mutation, kReject, kReject, "The call wrote to its inputs."},
     Row{Reason::process_tamper,
         kReject,

@@ -33,7 +33,7 @@ std::vector<std::uint32_t> calls_to_keep(const guest::Call& call, std::size_t ma
   return {calls.begin(), calls.lower_bound(static_cast<std::uint32_t>(made))};
 }
 
-/// The output of the last call, then those of the kept ones. Throws Error{corrupt}.
+/// The outputs of the kept calls, then that of the last. Throws Error{corrupt}.
 std::vector<value::Bundle> split_outputs(const guest::Call& call,
                                          const guest::Called& called,
                                          const value::Bundle& bundle) {
@@ -164,6 +164,10 @@ Evaluation::CallResult Evaluation::examine(const CallPlan& plan,
   result.trials.push_back(begin_trial(plan, called, last));
   task::Trial& trial = result.trials.front();
   trial.kernels = called.kernels;
+  trial.outside_programs = called.outside_programs;
+  for (const std::string& override : called.overrides) {
+    observed().alterations.push_back(override);
+  }
   const value::View used = {&trial_data_->inputs.bundle, inputs_.mapping.bytes()};
   trial.mutated_inputs = judge::changed_leaves(trial_data_->inputs.view(), used, "inputs");
   if (trial.compared && called.bad_leaf) {
@@ -177,9 +181,14 @@ Evaluation::CallResult Evaluation::examine(const CallPlan& plan,
       result.trials.push_back(begin_trial(plan, called, number));
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const std::size_t number = i == 0 ? last : called.kept_calls[i - 1];
-      judge_output(
-          plan, number, {observed().trials.size() + i, block, outputs[i]}, result.trials[i]);
+      // The last call's trial comes first, and its output last.
+      const bool is_last = i == outputs.size() - 1;
+      const std::size_t number = is_last ? last : called.kept_calls[i];
+      const std::size_t trial_number = is_last ? 0 : i + 1;
+      judge_output(plan,
+                   number,
+                   {observed().trials.size() + trial_number, block, outputs[i]},
+                   result.trials[trial_number]);
     }
   }
   return result;

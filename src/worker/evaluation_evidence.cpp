@@ -12,8 +12,8 @@
 namespace drk::worker {
 
 void Evaluation::look_at_code() {
-  auto& changes = observed().code_changes;
-  if (changes.empty()) changes = candidate_->code_changes();
+  if (!observed().alterations.empty()) return;
+  observed().alterations = candidate_->code_changes();
 }
 
 void Evaluation::hold_clock_against_ours() {
@@ -22,7 +22,7 @@ void Evaluation::hold_clock_against_ours() {
   constexpr std::chrono::seconds kLimit(10);
   auto& clock = observed().clock;
   // With its code altered nothing that it says is worth asking for.
-  if (!clock || !candidate_->is_alive() || !observed().code_changes.empty()) return;
+  if (!clock || !candidate_->is_alive() || !observed().alterations.empty()) return;
   clock->asked_us = kWaitUs;
   AskOptions options;
   options.stage = task::Stage::time;

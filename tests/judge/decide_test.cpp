@@ -334,7 +334,7 @@ TEST(Decide, NamesAPartThatWasNeverMade) {
 TEST(Decide, RejectsAProcessWhoseCodeOrClockWasAltered) {
   const std::string altered = "rejected[harness_tamper]/none: harness_tamper";
   Observations seen = honest();
-  seen.code_changes = {"1 pages of code of /lib/libc.so.6 were written to"};
+  seen.alterations = {"1 pages of code of /lib/libc.so.6 were written to"};
   EXPECT_EQ(decide_text(seen), altered);
   seen.trials[0].comparison.mismatch = mismatch(MismatchKind::value);
   EXPECT_EQ(decide_text(seen), "rejected[harness_tamper]/none: wrong_output harness_tamper");

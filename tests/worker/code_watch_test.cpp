@@ -148,7 +148,7 @@ TEST_F(Tampering, IsNotWhatAnHonestKernelDoes) {
   task.measure_performance = true;
   const task::Result result = evaluator().evaluate(task);
   ASSERT_EQ(kind_of(result), "accepted") << text_of(result);
-  EXPECT_TRUE(result.observations.code_changes.empty());
+  EXPECT_TRUE(result.observations.alterations.empty());
   const auto& enforced = result.isolation.enforced;
   EXPECT_NE(std::find(enforced.begin(), enforced.end(), "code_watch"), enforced.end());
   ASSERT_TRUE(result.observations.clock);

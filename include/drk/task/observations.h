@@ -262,6 +262,9 @@ struct Trial {
   std::optional<std::uint32_t> repeats;
   /// New memory had all bits set, and so many elements of a wrong output still have.
   std::uint64_t untouched = 0;
+  /// Programs of own kernels that were launched when the call, or one of the same request, was
+  /// over.
+  std::uint64_t outside_programs = 0;
 };
 BOOST_DESCRIBE_STRUCT(Trial,
                       (),
@@ -276,7 +279,8 @@ BOOST_DESCRIBE_STRUCT(Trial,
                        inputs,
                        grad,
                        repeats,
-                       untouched))
+                       untouched,
+                       outside_programs))
 
 /// Further calls, on fresh inputs, in which launches of the candidate's own kernels did nothing:
 /// one with new memory zeroed, one with all its bits set. Right in either, and they do not matter.
@@ -339,9 +343,10 @@ struct Observations {
   std::vector<double> candidate_us;        ///< Timed calls, in order.
   std::optional<RepeatedWork> timed_work;  ///< Absent where it is unknown, as with CUDA graphs.
   std::vector<double> reference_us;
-  std::optional<ClockCheck> clock;        ///< Where calls were timed.
-  std::vector<std::string> code_changes;  ///< Sentences: of machine code that was not its own.
-  std::optional<Profile> profile;         ///< Only from a GPU.
+  std::optional<ClockCheck> clock;  ///< Where calls were timed.
+  /// Sentences: what stood in its process before its first line and was altered.
+  std::vector<std::string> alterations;
+  std::optional<Profile> profile;  ///< Only from a GPU.
   /// Not empty: launches could not be watched, and what was not seen is unknown.
   std::string launch_problem;
   std::optional<ProcessReport> process;
@@ -361,7 +366,7 @@ BOOST_DESCRIBE_STRUCT(Observations,
                        timed_work,
                        reference_us,
                        clock,
-                       code_changes,
+                       alterations,
                        profile,
                        launch_problem,
                        process))
