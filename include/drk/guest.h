@@ -195,7 +195,7 @@ BOOST_DESCRIBE_ENUM(CallPurpose, run, time, profile)
 /// the block of `inputs`, mapped shared and writable. With
 /// `same_inputs` there is none, and the model gets the very tensors of the call before, whose
 /// memory the worker has meanwhile rewritten: an answer remembered by object, pointer or version is
-/// then a wrong one. `other_calls` need one descriptor more: a block of the layout of `inputs`.
+/// then a wrong one.
 struct Call {
   using Answer = struct Called;
   static constexpr const char* kKind = "call";
@@ -214,10 +214,13 @@ struct Call {
   FreshMemory fresh_memory = FreshMemory::as_is;
   CallPurpose purpose = CallPurpose::run;
   bool want_output = true;  ///< Of the last call.
-  /// Of the calls that count, from 0, in order: those whose outputs are wanted as well, and those
-  /// that find the other block's values in their inputs, put there in place and taken away after.
+  /// Of the calls that count, from 0, in order: those whose outputs are wanted, in place of the
+  /// last one's.
   std::vector<std::uint32_t> sampled_calls;
-  std::vector<std::uint32_t> other_calls;
+  /// One for each call, or none: what value::few_changes puts into its inputs, in place, and takes
+  /// away after; 0: nothing. Whoever would know whether it has met an input before must read it
+  /// all.
+  std::vector<std::uint64_t> change_seeds;
   std::uint64_t max_output_bytes = 0;  ///< More is not sent.
 };
 BOOST_DESCRIBE_STRUCT(Call,
@@ -238,7 +241,7 @@ BOOST_DESCRIBE_STRUCT(Call,
                        purpose,
                        want_output,
                        sampled_calls,
-                       other_calls,
+                       change_seeds,
                        max_output_bytes))
 
 /// No exec, no fork, no new machine code from here on.
@@ -401,7 +404,7 @@ struct Called {
   std::uint32_t streams = 0;  ///< That kernels were launched on, up to kManyStreams.
   std::uint64_t dropped_launches = 0;
   std::uint64_t kept_launches = 0;  ///< Own ones that should have been dropped and ran: in a graph.
-  /// Of all calls on the inputs, those before the first that counts, too, but not of other_calls.
+  /// Of all calls on the inputs, those before the first that counts, too, but not of changed ones.
   std::optional<task::RepeatedWork> work;
   std::optional<BadLeaf> bad_leaf;  ///< Then there is no output.
   /// Programs of own kernels that were launched behind a call: where no clock runs.

@@ -155,6 +155,19 @@ void for_each_leaf(const Node& node, const std::string& path, const Visit& visit
   }
 }
 
+/// An element of a block that takes another's value.
+struct Change {
+  std::uint64_t to_bytes = 0, from_bytes = 0;  ///< Offsets.
+  std::size_t size_bytes = 0;
+};
+/// Up to 16 elements of each tensor of real numbers, at places that follow from `seed` alone.
+/// Values stay within what the tensor holds anyway. `bundle` must have passed check().
+[[nodiscard]] std::vector<Change> few_changes(const Bundle& bundle, std::uint64_t seed);
+/// Puts values of the block `from` into `to`, which has its layout.
+void apply(std::span<const Change> changes,
+           std::span<const std::byte> from,
+           std::span<std::byte> to);
+
 /// A bundle with its memory at hand. Not owning.
 struct View {
   const Bundle* bundle = nullptr;

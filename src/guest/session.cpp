@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fcntl.h>
 #include <malloc.h>
@@ -386,9 +387,7 @@ class Session {
       keywords_ = Ref();
       set_arguments(take_in(request.inputs, fds.at(0).get()));
     }
-    take_other_inputs(request, fds);
     if (!arguments_) fail(task::FailureKind::call_error, "there was no call before");
-    seed(request.forward_seed);
     watch_launches_of(request.launches);
     fill_fresh_memory(request);
     const FreshMemoryScope fresh_memory(request.fresh_memory);
@@ -409,9 +408,9 @@ class Session {
     if (pop_dispatch_modes(torch_) > 0)
       called.overrides.push_back("a TorchDispatchMode was left on");
     if (request.want_output) {
-      const bool as_list = !request.sampled_calls.empty() || !request.other_calls.empty();
+      const bool as_list = !request.sampled_calls.empty();
       Exported exported = read_out("output", [&] {
-        outputs.add(output.get(), "output", Reading::at_the_end);
+        if (!as_list) outputs.add(output.get(), "output", Reading::at_the_end);
         return outputs.finish(as_list, allocator());
       });
       called.output = std::move(exported.bundle);
@@ -423,15 +422,8 @@ class Session {
     inputs_.copy_to_host(driver());  // what the call wrote to them shows in the worker's block
     if (gpu_) called.peak_bytes = gpu_->peak_bytes();
     output = Ref();
-    other_inputs_ = Mapping();
     release_memory();
     return called;
-  }
-
-  /// The values that some of the calls find in place of the usual ones.
-  void take_other_inputs(const Call& request, const std::vector<Fd>& fds) {
-    if (request.other_calls.empty()) return;
-    other_inputs_ = Mapping::shared(fds.back().get(), inputs_.bytes, false);
   }
 
   /// The reference in float64, as far as its code lets it: by a model of its own, of equal weights.
@@ -441,8 +433,8 @@ class Session {
       if (!exact_model_) {
         const Ref plain = build_model(reference_.model_class.get(), reference_.arguments.get());
         exact_model_ = call(torch_.widen_model.get(), plain.get());
-        seed(request.forward_seed);
       }
+      seed(request.forward_seed);
       Ref keywords = keywords_ ? Ref::share(keywords_.get()) : Ref::own(PyDict_New());
       Ref output =
           call(torch_.call_exactly.get(), exact_model_.get(), arguments_.get(), keywords.get());
@@ -479,7 +471,8 @@ class Session {
   Ref call_model(const Call& request, Called& called, Export& outputs) {
     PyObject* model = request.compiled && compiled_ ? compiled_.get() : model_.get();
     Ref output;
-    Manner manner = {gpu_ && request.purpose == CallPurpose::time, request.grad};
+    const Manner manner = {
+        gpu_ && request.purpose == CallPurpose::time, request.grad, request.forward_seed};
     const std::int64_t warm_ns = now_ns() + static_cast<std::int64_t>(request.warmup_s * 1e9);
     for (std::uint32_t i = 0; i < request.warmup_calls || now_ns() < warm_ns; ++i) {
       output = call_counted(model, manner, called).output;
@@ -491,14 +484,16 @@ class Session {
     for (std::uint32_t i = 0; i < request.calls; ++i) {
       const double spent_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
       if (i >= request.min_calls && request.budget_s > 0 && spent_s > request.budget_s) break;
-      const bool is_other = contains(request.other_calls, i);
-      const OtherValues other(*this, is_other);
-      // Other values may well need less work.
-      OneCall one = is_other ? call_once(model, manner) : call_counted(model, manner, called);
+      const std::uint64_t change_seed =
+          i < request.change_seeds.size() ? request.change_seeds[i] : 0;
+      const FewChanges changes(*this, change_seed);
+      // Changed values may well need less work.
+      OneCall one =
+          change_seed != 0 ? call_once(model, manner) : call_counted(model, manner, called);
       called.call_us.push_back(one.us);
       output = Ref();  // freed outside the clocked span
       output = std::move(one.output);
-      if (is_other || contains(request.sampled_calls, i)) {
+      if (contains(request.sampled_calls, i)) {
         // Now: a later call may well write to it.
         (void)read_out("output", [&] {
           outputs.add(output.get(), "output", Reading::at_once);
@@ -517,35 +512,52 @@ class Session {
     return std::find(list.begin(), list.end(), item) != list.end();
   }
 
-  /// Puts the other block's values into the inputs, in place, and takes them away again.
-  class OtherValues {
+  /// Changes a few elements of the inputs, in place, and puts them back.
+  class FewChanges {
    public:
-    OtherValues(const Session& session, bool wanted) : session_(session) {
-      if (!wanted) return;
-      const Inputs& inputs = session_.inputs_;
-      inputs.copy_to_host(session_.driver());
-      saved_.assign(inputs.placed.host.data, inputs.placed.host.data + inputs.bytes);
-      put(session_.other_inputs_.bytes());
+    /// 0: none.
+    FewChanges(const Session& session, std::uint64_t change_seed) : session_(session) {
+      if (change_seed == 0) return;
+      changes_ = value::few_changes(session_.inputs_.bundle, change_seed);
+      const std::byte* host = session_.inputs_.placed.host.data;
+      std::vector<Element> values;
+      for (const value::Change& change : changes_) {
+        saved_.push_back(element_at(host + change.to_bytes, change));
+        values.push_back(element_at(host + change.from_bytes, change));
+      }
+      put(values);
     }
-    OtherValues(const OtherValues&) = delete;
-    OtherValues& operator=(const OtherValues&) = delete;
-    ~OtherValues() {
-      if (!saved_.empty()) put(saved_);
-    }
+    FewChanges(const FewChanges&) = delete;
+    FewChanges& operator=(const FewChanges&) = delete;
+    ~FewChanges() { put(saved_); }
 
    private:
-    void put(std::span<const std::byte> values) const {
+    using Element = std::array<std::byte, 8>;  // or a part of it
+    static Element element_at(const std::byte* from, const value::Change& change) {
+      Element element = {};
+      std::memcpy(element.data(), from, change.size_bytes);
+      return element;
+    }
+    void put(const std::vector<Element>& elements) const {
       const Inputs& inputs = session_.inputs_;
-      if (!values.empty()) std::memcpy(inputs.placed.host.data, values.data(), values.size());
-      inputs.copy_to_device(session_.driver());
+      for (std::size_t i = 0; i < elements.size(); ++i) {
+        const value::Change& change = changes_[i];
+        std::memcpy(
+            inputs.placed.host.data + change.to_bytes, elements[i].data(), change.size_bytes);
+        if (inputs.placed.device.data == nullptr) continue;
+        session_.driver()->copy_to_device(
+            inputs.address() + change.to_bytes, elements[i].data(), change.size_bytes);
+      }
     }
     const Session& session_;
-    std::vector<std::byte> saved_;
+    std::vector<value::Change> changes_;
+    std::vector<Element> saved_;
   };
 
   struct Manner {
     bool by_device = false;
     task::GradMode grad = task::GradMode::off;
+    std::uint64_t forward_seed = 0;
   };
   struct OneCall {
     Ref output;
@@ -570,6 +582,7 @@ class Session {
 
   /// Returns when the device is done with it.
   OneCall call_once(PyObject* model, Manner manner) {
+    seed(manner.forward_seed);  // each call draws as the first one does
     {
       const ContextScope plain(torch_.no_function_modes);
       (void)call(torch_.set_grad_enabled.get(),
@@ -659,6 +672,7 @@ class Session {
     value::check(bundle, file_size_bytes(fd));
     const auto mapping = std::make_shared<Mapping>(Mapping::shared(fd, bundle.block_bytes, true));
     inputs_ = {};  // so that the new ones may lie where the old ones lay
+    inputs_.bundle = bundle;
     inputs_.bytes = bundle.block_bytes;
     inputs_.placed.host = {mapping->data(), value::Device::cpu, mapping};
     const bool on_device =
@@ -675,7 +689,7 @@ class Session {
   void seed(std::uint64_t value) {
     const Ref number = Ref::own(PyLong_FromUnsignedLongLong(value));
     const Ref small = Ref::own(PyLong_FromUnsignedLongLong(value & 0xFFFFFFFFU));
-    (void)call(torch_.random_seed.get(), number.get());
+    (void)call(torch_.random_seed.get(), torch_.random_generator.get(), number.get());
     (void)call(torch_.numpy_seed.get(), small.get());
     (void)call(torch_.manual_seed.get(), number.get());
     if (gpu_) gpu_->seed(number.get());
@@ -724,6 +738,7 @@ class Session {
 
   /// The block of the last inputs that came, on both sides.
   struct Inputs {
+    value::Bundle bundle;
     std::uint64_t bytes = 0;
     Placed placed;
 
@@ -749,7 +764,6 @@ class Session {
   std::unique_ptr<Gpu> gpu_;  ///< Empty without a GPU. Declared before what lies on it.
   bool is_reference_ = false;
   Inputs inputs_;
-  Mapping other_inputs_;  ///< Of the call under way.
   Ref get_inputs_;
   std::uint64_t init_seed_ = 0;
   Ref model_;

@@ -157,7 +157,9 @@ TorchFunctions::TorchFunctions(PyObject* inputs) {
     dispatch_tables.push_back(
         text_of(call(dispatch_table.get(), make_text(operation).get()).get()));
   }
-  random_seed = attribute(import_module("random").get(), "seed");
+  // random.seed is Python, whose code a candidate could replace.
+  random_generator = attribute(import_module("random").get(), "_inst");
+  random_seed = attribute(attribute(import_module("_random").get(), "Random").get(), "seed");
   numpy_seed = attribute(import_module("numpy.random").get(), "seed");
 }
 
@@ -177,7 +179,7 @@ std::size_t pop_dispatch_modes(const TorchFunctions& torch) {
   for (std::size_t popped = 0;; ++popped) {
     const Ref left = call(torch.dispatch_modes.get());
     if (PyLong_AsLong(left.get()) <= 0) return popped;
-    (void)call(torch.pop_dispatch_mode.get());
+    (void)call(torch.pop_dispatch_mode.get(), Py_None);
   }
 }
 

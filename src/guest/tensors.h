@@ -25,7 +25,7 @@ struct TorchFunctions {
   Ref to_dlpack, from_dlpack;
   Ref set_grad_enabled, manual_seed;
   Ref module_type, named_parameters, named_buffers;
-  Ref random_seed, numpy_seed;
+  Ref random_generator, random_seed, numpy_seed;
   Ref vary, widen_model, call_exactly;
   Ref inference_mode, no_function_modes;     ///< Types of context managers.
   Ref dispatch_modes, pop_dispatch_mode;     ///< How many are on, and how one is taken off.

@@ -44,6 +44,7 @@ class Evaluation {
   [[nodiscard]] bool profile();
   void finish_candidate(bool complete);  ///< Whether all that was to be done was done.
 
+  void note_alteration(const std::string& what);
   /// Notes what became of the machine code that was there before the candidate's.
   void look_at_code();
   /// After its last call: the process still answers, and its clock runs as ours.
@@ -60,14 +61,14 @@ class Evaluation {
     bool rewrite_inputs = false;  ///< In place: same objects, same pointers, new values.
     task::GradMode grad = task::GradMode::off;
     guest::CallPurpose purpose = guest::CallPurpose::run;
-    /// See guest::Call. The other values are those of `other`.
+    /// See guest::Call. The sampled calls find the values of the seed or, where their change is not
+    /// 0, those of `changed`.
     std::vector<std::uint32_t> sampled_calls;
-    std::vector<std::uint32_t> other_calls;
-    std::shared_ptr<const TrialData> other;
+    std::vector<std::uint64_t> change_seeds;
+    std::shared_ptr<const TrialData> changed;
   };
   struct CallResult {
-    std::vector<task::Trial>
-        trials;  ///< The last call; then those whose outputs were kept as well.
+    std::vector<task::Trial> trials;  ///< The sampled calls, or the last one.
     guest::Called called;
   };
   struct Output {

@@ -28,19 +28,15 @@ std::uint64_t output_limit(const Block& expected) {
 
 /// Of the calls whose outputs were asked for, in order, those that were made.
 std::vector<std::uint32_t> calls_to_keep(const guest::Call& call, std::size_t made) {
-  std::set<std::uint32_t> calls(call.sampled_calls.begin(), call.sampled_calls.end());
-  calls.insert(call.other_calls.begin(), call.other_calls.end());
+  const std::set<std::uint32_t> calls(call.sampled_calls.begin(), call.sampled_calls.end());
   return {calls.begin(), calls.lower_bound(static_cast<std::uint32_t>(made))};
 }
 
-/// The outputs of the kept calls, then that of the last. Throws Error{corrupt}.
-std::vector<value::Bundle> split_outputs(const guest::Call& call,
-                                         const guest::Called& called,
-                                         const value::Bundle& bundle) {
-  if (call.sampled_calls.empty() && call.other_calls.empty()) return {bundle};
+/// The outputs of the sampled calls, or that of the last. Throws Error{corrupt}.
+std::vector<value::Bundle> split_outputs(const guest::Call& call, const value::Bundle& bundle) {
+  if (call.sampled_calls.empty()) return {bundle};
   const value::Node& root = bundle.root;
-  if (root.kind != value::NodeKind::list || root.items.size() != called.kept_calls.size() + 1 ||
-      called.kept_calls != calls_to_keep(call, called.call_us.size())) {
+  if (root.kind != value::NodeKind::list) {
     throw Error(ErrorCode::corrupt, "it answered with other outputs than it was asked for");
   }
   std::vector<value::Bundle> outputs;
@@ -48,10 +44,6 @@ std::vector<value::Bundle> split_outputs(const guest::Call& call,
     outputs.push_back({item, bundle.tensors, bundle.block_bytes});
   }
   return outputs;
-}
-
-bool is_other(const std::vector<std::uint32_t>& other_calls, std::size_t number) {
-  return std::find(other_calls.begin(), other_calls.end(), number) != other_calls.end();
 }
 
 task::Comparison bad_leaf_comparison(const guest::BadLeaf& leaf) {
@@ -125,13 +117,12 @@ std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan&
   call.fresh_memory = plan.fresh_memory;
   call.want_output = compares(plan.seed);
   call.sampled_calls = plan.sampled_calls;
-  call.other_calls = plan.other_calls;
+  call.change_seeds = plan.change_seeds;
   call.max_output_bytes = output_limit(data.expected);
   std::vector<int> fds;
   if (!call.same_inputs) fds.push_back(inputs_.memory.get());
-  if (plan.other) fds.push_back(plan.other->inputs.memory.get());
   // The guest may hand over this much for each output that was asked for.
-  const std::uint64_t outputs = 1 + call.sampled_calls.size() + call.other_calls.size();
+  const std::uint64_t outputs = std::max<std::size_t>(1, call.sampled_calls.size());
   GpuRight right = wait_for_gpu(plan);
   auto outcome = ask_candidate(call, fds, plan.stage, call.max_output_bytes * outputs);
   right = {};
@@ -160,14 +151,16 @@ Evaluation::CallResult Evaluation::examine(const CallPlan& plan,
   if (called.call_us.empty() || called.call_us.size() > plan.calls) {
     throw Error(ErrorCode::corrupt, "it answered without having called the model as it was told");
   }
-  const std::size_t last = called.call_us.size() - 1;
-  result.trials.push_back(begin_trial(plan, called, last));
+  // Which calls' outputs these are.
+  std::vector<std::uint32_t> numbers = {static_cast<std::uint32_t>(called.call_us.size() - 1)};
+  if (!call.sampled_calls.empty()) numbers = calls_to_keep(call, called.call_us.size());
+  for (const std::uint32_t number : numbers) {
+    result.trials.push_back(begin_trial(plan, called, number));
+  }
   task::Trial& trial = result.trials.front();
   trial.kernels = called.kernels;
   trial.outside_programs = called.outside_programs;
-  for (const std::string& override : called.overrides) {
-    observed().alterations.push_back(override);
-  }
+  for (const std::string& override : called.overrides) note_alteration(override);
   const value::View used = {&trial_data_->inputs.bundle, inputs_.mapping.bytes()};
   trial.mutated_inputs = judge::changed_leaves(trial_data_->inputs.view(), used, "inputs");
   if (trial.compared && called.bad_leaf) {
@@ -176,26 +169,21 @@ Evaluation::CallResult Evaluation::examine(const CallPlan& plan,
     // The candidate has run: what this process says is checked, and its memory sealed, first.
     const auto block = std::make_shared<Block>(
         seal_block(std::move(result.called.output), std::move(answer.memory)));
-    const std::vector<value::Bundle> outputs = split_outputs(call, called, block->bundle);
-    for (const std::uint32_t number : called.kept_calls) {
-      result.trials.push_back(begin_trial(plan, called, number));
+    const std::vector<value::Bundle> outputs = split_outputs(call, block->bundle);
+    if (outputs.size() != numbers.size()) {
+      throw Error(ErrorCode::corrupt, "it answered with more or fewer outputs than were asked for");
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      // The last call's trial comes first, and its output last.
-      const bool is_last = i == outputs.size() - 1;
-      const std::size_t number = is_last ? last : called.kept_calls[i];
-      const std::size_t trial_number = is_last ? 0 : i + 1;
-      judge_output(plan,
-                   number,
-                   {observed().trials.size() + trial_number, block, outputs[i]},
-                   result.trials[trial_number]);
+      const Output output = {observed().trials.size() + i, block, outputs[i]};
+      judge_output(plan, numbers[i], output, result.trials[i]);
     }
   }
   return result;
 }
 
 const TrialData& Evaluation::data_of(const CallPlan& plan, std::size_t number) const {
-  return is_other(plan.other_calls, number) ? *plan.other : *trial_data_;
+  const bool is_changed = number < plan.change_seeds.size() && plan.change_seeds[number] != 0;
+  return is_changed && plan.changed ? *plan.changed : *trial_data_;
 }
 
 task::Trial Evaluation::begin_trial(const CallPlan& plan,
@@ -210,12 +198,11 @@ task::Trial Evaluation::begin_trial(const CallPlan& plan,
   trial.grad = plan.grad;
   trial.host_us = called.call_us[number];
   if (plan.calls > 1) {
-    trial.call =
-        fmt::format("{} {} of {}{}",
-                    plan.purpose == guest::CallPurpose::time ? "timed call" : "call",
-                    number + 1,
-                    called.call_us.size(),
-                    is_other(plan.other_calls, number) ? ", other values put in place" : "");
+    trial.call = fmt::format("{} {} of {}{}",
+                             plan.purpose == guest::CallPurpose::time ? "timed call" : "call",
+                             number + 1,
+                             called.call_us.size(),
+                             &data == plan.changed.get() ? ", a few elements changed" : "");
   }
   return trial;
 }
@@ -306,26 +293,30 @@ void Evaluation::note_need() {
 
 void Evaluation::choose_sampled_calls(CallPlan& plan) {
   constexpr std::uint32_t kAlways = 3;  // calls that are made however long they take
-  // Not those of the last trial, for which an answer that is left over must be wrong.
-  const std::uint64_t other_seed = result_.manifest.trial_seeds.back();
-  if (is_simple() || plan.calls < kAlways || !compares(plan.seed)) return;
-  auto made = with_reference(plan.stage,
-                             [&] { return reference_->trial(other_seed, basis_, options_.stop); });
-  auto* data = std::get_if<std::shared_ptr<const TrialData>>(&made);
-  if (data == nullptr || !is_kept(**data)) return;
-  // Drawn from the secret seeds, so that a replay looks at the same calls.
+  if (is_simple() || task_.policy.correctness == task::Correctness::kernelgym) return;
+  if (plan.calls < kAlways || !take_trial_data(plan.stage, plan.seed)) return;
+  if (!is_kept(*trial_data_)) return;
+  // Drawn from the secret seed, so that a replay looks at the same calls.
   std::mt19937_64 random(plan.seed);
+  const std::uint64_t change_seed = random();
   const auto below = [&](std::uint32_t bound) {
     return static_cast<std::uint32_t>(random() % bound);
   };
-  const std::uint32_t early = below(kAlways - 1);
-  const std::uint32_t late = below(plan.calls - 1);
-  plan.sampled_calls = {below(plan.calls), below(kAlways)};
-  const bool is_alike = take_trial_data(plan.stage, plan.seed) &&
-                        (*data)->inputs.bundle == trial_data_->inputs.bundle;
-  if (!is_alike) return;
-  plan.other = *data;
-  plan.other_calls = {early, late};
+  plan.sampled_calls = {below(kAlways), below(plan.calls), below(plan.calls)};
+  auto made = with_reference(plan.stage, [&] {
+    return reference_->changed_trial(*trial_data_, change_seed, basis_, options_.stop);
+  });
+  if (auto* data = std::get_if<std::shared_ptr<const TrialData>>(&made)) plan.changed = *data;
+  if (!plan.changed) return;  // few of the problem's values may be changed, or none
+  constexpr std::uint32_t kUnchangedOneIn = 4;
+  for (std::uint32_t i = 0; i < plan.calls; ++i) {
+    plan.change_seeds.push_back(below(kUnchangedOneIn) == 0 ? 0 : random());
+  }
+  // Of those that are looked at one at least is changed, and soon.
+  for (const std::uint32_t call : plan.sampled_calls) {
+    if (plan.change_seeds[call] != 0) plan.change_seeds[call] = change_seed;
+  }
+  plan.change_seeds[plan.sampled_calls.front()] = change_seed;
 }
 
 }  // namespace drk::worker

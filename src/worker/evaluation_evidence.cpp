@@ -11,9 +11,13 @@
 
 namespace drk::worker {
 
+void Evaluation::note_alteration(const std::string& what) {
+  auto& known = observed().alterations;
+  if (std::find(known.begin(), known.end(), what) == known.end()) known.push_back(what);
+}
+
 void Evaluation::look_at_code() {
-  if (!observed().alterations.empty()) return;
-  observed().alterations = candidate_->code_changes();
+  for (const std::string& change : candidate_->code_changes()) note_alteration(change);
 }
 
 void Evaluation::hold_clock_against_ours() {

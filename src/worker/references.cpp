@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace drk::worker {
 
@@ -189,10 +190,9 @@ Reference::TrialOutcome Reference::trial(std::uint64_t seed,
                                          const std::stop_token& stop) {
   const std::lock_guard lock(mutex_);
   using task::Distribution;
-  const bool takes_liberties = task.workflow == task::Workflow::kernelbench &&
-                               task.policy.correctness == task::Correctness::strict && *liberties_;
-  Distribution distribution = takes_liberties ? distribution_of(seed) : Distribution::given;
-  const std::pair key = {seed, takes_liberties};
+  const bool is_free = takes_liberties(task);
+  Distribution distribution = is_free ? distribution_of(seed) : Distribution::given;
+  const std::pair key = {seed, is_free};
   if (const auto known = trials_.find(key); known != trials_.end()) return known->second;
   const GpuSlot::Running running = gpu_ == nullptr ? GpuSlot::Running() : gpu_->run(stop);
   Made made = make_trial(seed, distribution, task, stop);
@@ -208,12 +208,43 @@ Reference::TrialOutcome Reference::trial(std::uint64_t seed,
   }
   if (auto* failure = std::get_if<task::Failure>(&made)) return std::move(*failure);
   const auto& data = std::get<std::shared_ptr<TrialData>>(made);
-  if (takes_liberties && may_have_exact_) add_exact(*data, task, stop);
+  if (is_free) add_exact(*data, task, stop);
   if (cached_bytes_ + data->bytes() <= kMaxCachedBytes) {
     cached_bytes_ += data->bytes();
     trials_[key] = data;
   }
   return std::shared_ptr<const TrialData>(data);
+}
+
+bool Reference::takes_liberties(const task::Task& task) const {
+  return task.workflow == task::Workflow::kernelbench &&
+         task.policy.correctness == task::Correctness::strict && *liberties_;
+}
+
+Reference::TrialOutcome Reference::changed_trial(const TrialData& of,
+                                                 std::uint64_t change_seed,
+                                                 const task::Task& task,
+                                                 const std::stop_token& stop) {
+  const std::lock_guard lock(mutex_);
+  const std::vector<value::Change> changes = value::few_changes(of.inputs.bundle, change_seed);
+  if (!takes_liberties(task) || changes.empty()) return std::shared_ptr<const TrialData>();
+  auto data = std::make_shared<TrialData>();
+  data->seed = of.seed;
+  data->distribution = of.distribution;
+  data->forward_seed = of.forward_seed;
+  WritableCopy copy = copy_memory(of.inputs);
+  value::apply(
+      changes, of.inputs.mapping.bytes(), {copy.mapping.data(), copy.mapping.bytes().size()});
+  copy.mapping = Mapping();
+  data->inputs = seal_block(of.inputs.bundle, std::move(copy.memory));
+  const GpuSlot::Running running = gpu_ == nullptr ? GpuSlot::Running() : gpu_->run(stop);
+  if (auto failure = add_expected(*data, true, task, stop)) {
+    if (is_of_the_values(*failure)) return std::shared_ptr<const TrialData>();
+    return std::move(*failure);
+  }
+  if (!judge::is_finite(data->expected.view())) return std::shared_ptr<const TrialData>();
+  add_exact(*data, task, stop);
+  return std::shared_ptr<const TrialData>(std::move(data));
 }
 
 Reference::Made Reference::make_trial(std::uint64_t seed,
@@ -224,25 +255,32 @@ Reference::Made Reference::make_trial(std::uint64_t seed,
   data->seed = seed;
   data->distribution = distribution;
   data->forward_seed = forward_seed_of(seed);
-  const auto run = [&](const guest::Request& request, std::span<const int> fds) {
-    const double limit_s = task.limits.correctness_s;
-    return distribution == task::Distribution::given
-               ? ask(request, fds, task::Stage::correctness, limit_s, stop)
-               : ask_liberty(request, fds, limit_s, stop);
-  };
-  auto made = run(guest::MakeInputs{seed, distribution}, {});
+  const bool is_liberty = distribution != task::Distribution::given;
+  const guest::MakeInputs wanted = {seed, distribution};
+  const double limit_s = task.limits.correctness_s;
+  auto made = is_liberty ? ask_liberty(wanted, {}, limit_s, stop)
+                         : ask(wanted, {}, task::Stage::correctness, limit_s, stop);
   if (auto* failure = std::get_if<task::Failure>(&made)) return std::move(*failure);
   auto& inputs = std::get<GuestProcess::Answer>(made);
   data->inputs = seal_block(std::move(std::get<guest::InputsMade>(inputs.reply).inputs),
                             std::move(inputs.memory));
+  if (auto failure = add_expected(*data, is_liberty, task, stop)) return std::move(*failure);
+  return data;
+}
 
+std::optional<task::Failure> Reference::add_expected(TrialData& data,
+                                                     bool is_liberty,
+                                                     const task::Task& task,
+                                                     const std::stop_token& stop) {
   guest::Call call;
-  call.inputs = data->inputs.bundle;
-  call.forward_seed = data->forward_seed;
+  call.inputs = data.inputs.bundle;
+  call.forward_seed = data.forward_seed;
   call.max_output_bytes = AskOptions{}.max_block_bytes;
-  const WritableCopy copy = copy_memory(data->inputs);
-  const int fd = copy.memory.get();
-  auto called = run(call, {&fd, 1});
+  const WritableCopy copy = copy_memory(data.inputs);
+  const std::array fds = {copy.memory.get()};
+  const double limit_s = task.limits.correctness_s;
+  auto called = is_liberty ? ask_liberty(call, fds, limit_s, stop)
+                           : ask(call, fds, task::Stage::correctness, limit_s, stop);
   if (auto* failure = std::get_if<task::Failure>(&called)) return std::move(*failure);
   auto& answer = std::get<GuestProcess::Answer>(called);
   auto& output = std::get<guest::Called>(answer.reply);
@@ -254,13 +292,13 @@ Reference::Made Reference::make_trial(std::uint64_t seed,
     return failure;
   }
   peak_bytes_ = std::max(peak_bytes_.load(), output.peak_bytes);
-  data->expected = seal_block(std::move(output.output), std::move(answer.memory));
-  return data;
+  data.expected = seal_block(std::move(output.output), std::move(answer.memory));
+  return std::nullopt;
 }
 
 void Reference::add_exact(TrialData& data, const task::Task& task, const std::stop_token& stop) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // of what float64 doubles
-  if (data.bytes() > kMostBytes) return;
+  if (!may_have_exact_ || data.bytes() > kMostBytes) return;
   guest::Call call;
   call.inputs = data.inputs.bundle;
   call.forward_seed = data.forward_seed;

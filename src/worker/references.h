@@ -82,6 +82,12 @@ class Reference {
   [[nodiscard]] TrialOutcome trial(std::uint64_t seed,
                                    const task::Task& task,
                                    const std::stop_token& stop);
+  /// The same inputs but for what value::few_changes makes of them. Null where the problem cannot
+  /// take that, or nothing changes. Throws as trial() does.
+  [[nodiscard]] TrialOutcome changed_trial(const TrialData& of,
+                                           std::uint64_t change_seed,
+                                           const task::Task& task,
+                                           const std::stop_token& stop);
   using TimesOutcome = std::variant<std::vector<double>, task::Failure>;
   /// Times of timed calls in microseconds, by the device's clock or without one the host's; from
   /// the cache, or measured now.
@@ -112,8 +118,14 @@ class Reference {
                                 task::Distribution distribution,
                                 const task::Task& task,
                                 const std::stop_token& stop);
+  /// Adds the reference's answer to the inputs. The problem's own, or not: see Liberties.
+  [[nodiscard]] std::optional<task::Failure> add_expected(TrialData& data,
+                                                          bool is_liberty,
+                                                          const task::Task& task,
+                                                          const std::stop_token& stop);
   /// Adds float64's answer, if there is one.
   void add_exact(TrialData& data, const task::Task& task, const std::stop_token& stop);
+  [[nodiscard]] bool takes_liberties(const task::Task& task) const;
   /// Lets torch.compile do its work, which takes seconds, outside any measurement.
   [[nodiscard]] std::optional<task::Failure> warm_up(const TrialData& data,
                                                      const task::Task& task,
