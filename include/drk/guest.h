@@ -125,12 +125,13 @@ struct Probe {
 };
 BOOST_DESCRIBE_STRUCT(Probe, (), ())
 
-/// Open this guest's /proc/self/maps, pagemap and mem for reading. Asked before any code is loaded.
-struct ShowMemory {
-  using Answer = struct MemoryShown;
-  static constexpr const char* kKind = "show_memory";
+/// The last request before any code is loaded: open /proc/self/maps, pagemap and mem for reading,
+/// and let none but the core's own code use this channel from now on.
+struct Settle {
+  using Answer = struct Settled;
+  static constexpr const char* kKind = "settle";
 };
-BOOST_DESCRIBE_STRUCT(ShowMemory, (), ())
+BOOST_DESCRIBE_STRUCT(Settle, (), ())
 
 /// Let so much time pass, by this guest's clock. The worker holds its own against it.
 struct Wait {
@@ -298,7 +299,7 @@ BOOST_DESCRIBE_STRUCT(RunTools, (), (files, steps, path, product, max_product_by
 
 using Request = std::variant<Prepare,
                              Probe,
-                             ShowMemory,
+                             Settle,
                              Wait,
                              CheckSyntax,
                              LoadReference,
@@ -354,12 +355,14 @@ struct Probed {
 };
 BOOST_DESCRIBE_STRUCT(Probed, (), ())
 
-/// Three descriptors: maps, pagemap, mem; none where they cannot be opened, and why.
-struct MemoryShown {
-  static constexpr const char* kKind = "memory_shown";
-  std::string problem;
+/// Three descriptors: maps, pagemap, mem; none where they cannot be opened. What is not so, and
+/// why.
+struct Settled {
+  static constexpr const char* kKind = "settled";
+  std::string memory_problem;
+  std::string channel_problem;
 };
-BOOST_DESCRIBE_STRUCT(MemoryShown, (), (problem))
+BOOST_DESCRIBE_STRUCT(Settled, (), (memory_problem, channel_problem))
 
 struct Waited {
   static constexpr const char* kKind = "waited";
@@ -460,7 +463,7 @@ using Reply = std::variant<Allocate,
                            Build,
                            Prepared,
                            Probed,
-                           MemoryShown,
+                           Settled,
                            Waited,
                            SyntaxChecked,
                            Loaded,

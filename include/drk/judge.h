@@ -72,8 +72,9 @@ struct ErrorBudget {
                                        const value::View& got);
 
 /// How many numbers may go into one element of an output, by the shapes alone: the longest
-/// dimension of an input, or so many more elements as the inputs have; at least 4096, for what
-/// weights add and for functions that are computed in several steps.
+/// dimension of an input, up to 65536 (nobody knows whether it is summed over), or so many times
+/// more elements as the inputs have; at least 4096, for what weights add and for functions that are
+/// computed in several steps.
 [[nodiscard]] double reduction_length(const value::Bundle& inputs, const value::Bundle& output);
 
 /// No NaN and no infinity in any real or complex tensor.

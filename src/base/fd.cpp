@@ -4,6 +4,8 @@
 
 #include "drk/base/error.h"
 
+#include "base/channel_calls.h"
+
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -169,7 +171,7 @@ void send_message(int socket, std::string_view text, std::span<const int> fds) {
     c->cmsg_len = CMSG_LEN(sizeof(int) * fds.size());
     std::memcpy(CMSG_DATA(c), fds.data(), sizeof(int) * fds.size());
   }
-  while (::sendmsg(socket, &header, MSG_NOSIGNAL) < 0) {
+  while (channel_send(socket, header) < 0) {
     if (errno != EINTR) throw_errno("sendmsg");
   }
 }
@@ -185,7 +187,7 @@ std::optional<Message> receive_message(int socket) {
   header.msg_control = control.bytes.data();
   header.msg_controllen = control.bytes.size();
   ssize_t n = 0;
-  while ((n = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC)) < 0) {
+  while ((n = channel_receive(socket, header)) < 0) {
     if (errno == ECONNRESET) return std::nullopt;
     if (errno != EINTR) throw_errno("recvmsg");
   }

@@ -8,6 +8,7 @@
 #include "drk/guest.h"
 
 #include "guest/build_client.h"
+#include "guest/channel_guard.h"
 #include "guest/gpu.h"
 #include "guest/launches.h"
 #include "guest/python_error.h"
@@ -119,8 +120,8 @@ class Session {
 
   // --- what the worker holds against its own knowledge ---
 
-  Reply handle(const ShowMemory& /*request*/, const std::vector<Fd>& /*fds*/) {
-    MemoryShown shown;
+  Reply handle(const Settle& /*request*/, const std::vector<Fd>& /*fds*/) {
+    Settled settled;
     // Files of a process that nobody may look into belong to root. None of its own files does now,
     // and nothing else has run in it.
     (void)::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
@@ -131,10 +132,11 @@ class Session {
       }
     } catch (const Error& error) {
       reply_fds_.clear();
-      shown.problem = error.what();
+      settled.memory_problem = error.what();
     }
     (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    return shown;
+    settled.channel_problem = guard_channel(control_.get());
+    return settled;
   }
 
   Reply handle(const Wait& request, const std::vector<Fd>& /*fds*/) {

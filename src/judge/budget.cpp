@@ -89,6 +89,7 @@ std::optional<ErrorBudget> error_budget(const value::View& expected,
 
 double reduction_length(const value::Bundle& inputs, const value::Bundle& output) {
   constexpr double kLeast = 4096;
+  constexpr double kMostOfADimension = 65536;
   const auto elements = [](const value::Bundle& bundle) {
     double count = 0;
     for (const value::Tensor& tensor : bundle.tensors) {
@@ -99,7 +100,7 @@ double reduction_length(const value::Bundle& inputs, const value::Bundle& output
   double length = std::max(kLeast, elements(inputs) / std::max(1.0, elements(output)));
   for (const value::Tensor& tensor : inputs.tensors) {
     for (const std::int64_t size : tensor.shape) {
-      length = std::max(length, static_cast<double>(size));
+      length = std::max(length, std::min(kMostOfADimension, static_cast<double>(size)));
     }
   }
   return length;

@@ -154,6 +154,8 @@ class Comparer {
     comparison.mismatch = std::move(first_);
     comparison.max_abs_error = sums_.max_abs;
     comparison.max_rel_error = sums_.max_rel;
+    comparison.telling = sums_.telling;
+    comparison.zeroed = sums_.zeroed;
     comparison.mean_abs_error = sums_.count > 0 ? sums_.sum_abs / sums_.count : 0;
     comparison.limit_share = std::min(sums_.max_share, std::numeric_limits<double>::max());
     comparison.by_float64 = by_float64_;

@@ -244,6 +244,23 @@ void find_missing_parts(const Observations& seen, Findings& out) {
   }
 }
 
+/// Small numbers that were never computed are near enough to 0, one by one.
+void find_zeroed_parts(const Observations& seen, Findings& out) {
+  constexpr std::uint64_t kTelling = 64;
+  constexpr std::uint64_t kOneIn = 4;
+  for (std::size_t i = 0; i < seen.trials.size(); ++i) {
+    const task::Comparison& comparison = seen.trials[i].comparison;
+    if (comparison.mismatch || comparison.telling < kTelling) continue;
+    if (comparison.zeroed * kOneIn < comparison.telling) continue;
+    out.add(Reason::partial_output,
+            fmt::format("{}: {} of {} elements are exactly 0 where a number is expected",
+                        name_of(seen, i),
+                        comparison.zeroed,
+                        comparison.telling));
+    return;
+  }
+}
+
 void find_degenerate_problem(const Observations& seen, Findings& out) {
   if (!seen.degenerate.empty()) out.add(Reason::degenerate_problem, seen.degenerate);
 }
@@ -316,6 +333,7 @@ std::vector<task::Finding> find(const Observations& observations, const task::Po
   find_phases(observations, out);
   find_untouched_memory(observations, out);
   find_missing_parts(observations, out);
+  if (policy.correctness == task::Correctness::strict) find_zeroed_parts(observations, out);
   find_coarse_arithmetic(observations, out);
   find_mutation(observations, out);
   find_ownership(observations, out);

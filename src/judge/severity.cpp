@@ -49,8 +49,8 @@ constexpr std::array kTable{
     Row{Reason::partial_output,
         kReject,
         kReject,
-        "A part of the output is right and the rest was never made: it is 0, or lies in one run up "
-        "to an end."},
+        "A part of the output is right and the rest was never made: it is wrong and 0, or wrong in "
+        "one run up to an end; or a quarter is exactly 0 where small numbers are expected."},
     Row{Reason::uninitialized_output,
         kReject,
         kReject,

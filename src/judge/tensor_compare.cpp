@@ -115,6 +115,7 @@ class RealComparison {
       const double error = distance(expected, got);
       // False for NaN on either side; an infinite `got` has an infinite error.
       const double allowed = limit_.at(magnitude);
+      sums.note_zero(magnitude, is_zero(got));
       if (magnitude <= kLargest && error <= allowed) {
         sums.add(error, magnitude, allowed);
       } else {

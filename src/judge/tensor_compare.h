@@ -20,6 +20,8 @@ struct ErrorSums {
   double max_share = 0;  ///< Of what is allowed; where nothing is, infinite for any error.
   double sum_abs = 0;
   double count = 0;
+  std::uint64_t telling = 0;  ///< Expected is a real or complex number that no function loses.
+  std::uint64_t zeroed = 0;   ///< Of them, those that are 0.
 
   void add(double error, double magnitude, double allowed) noexcept {
     count += 1;
@@ -29,7 +31,15 @@ struct ErrorSums {
     if (error > max_rel * magnitude && magnitude > 0) max_rel = error / magnitude;
     if (error > max_share * allowed) max_share = error / allowed;
   }
+  void note_zero(double magnitude, bool is_zero) noexcept {
+    constexpr double kLost = 1e-30;
+    if (!(magnitude > kLost)) return;
+    ++telling;
+    zeroed += is_zero ? 1 : 0;
+  }
   void add(const ErrorSums& other) noexcept {
+    telling += other.telling;
+    zeroed += other.zeroed;
     count += other.count;
     sum_abs += other.sum_abs;
     max_abs = std::max(max_abs, other.max_abs);

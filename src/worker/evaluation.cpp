@@ -22,7 +22,6 @@ namespace {
 
 constexpr std::uint64_t kFirstShare = 8;  // of the device, for a reference that has not run yet
 constexpr std::uint32_t kProfiledCalls = 5;
-constexpr const char* kCodeWatch = "code_watch";  // of the features of its isolation
 
 double limit_of(task::Stage stage, const task::Limits& limits) {
   switch (stage) {
@@ -287,11 +286,20 @@ void Evaluation::choose_seeds() {
     return;
   }
   const bool all_given = task_.policy.correctness == task::Correctness::kernelgym;
-  Reference::Seeds seeds = reference_->draw_seeds(task_.num_correct_trials, all_given);
+  Reference::Seeds seeds =
+      reference_->draw_seeds(task_.num_correct_trials, all_given, task_.measure_performance);
   manifest.contribution_seed = seeds.contribution;
   manifest.timing_seed = seeds.timing;
   manifest.final_seed = seeds.last;
   manifest.trial_seeds = std::move(seeds.trials);
+}
+
+void Evaluation::note_feature(const std::string& name, const std::string& problem) {
+  if (problem.empty()) {
+    result_.isolation.enforced.push_back(name);
+  } else {
+    result_.isolation.missing.push_back({name, problem});
+  }
 }
 
 bool Evaluation::load_candidate() {
@@ -306,11 +314,8 @@ bool Evaluation::load_candidate() {
   // Nobody sees its streams then.
   if (!observed().launch_problem.empty() && needs_queues(guest::kManyStreams)) return false;
   result_.isolation = isolation_of(candidate_->isolation());
-  if (candidate_->code_problem().empty()) {
-    result_.isolation.enforced.emplace_back(kCodeWatch);
-  } else {
-    result_.isolation.missing.push_back({kCodeWatch, candidate_->code_problem()});
-  }
+  note_feature("code_watch", candidate_->settled().memory_problem);
+  note_feature("channel_guard", candidate_->settled().channel_problem);
   if (task_.policy.require_isolation && !result_.isolation.missing.empty()) {
     const task::MissingIsolation& first = result_.isolation.missing.front();
     throw Error(ErrorCode::unavailable,

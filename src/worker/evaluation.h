@@ -44,6 +44,8 @@ class Evaluation {
   [[nodiscard]] bool profile();
   void finish_candidate(bool complete);  ///< Whether all that was to be done was done.
 
+  /// Of its isolation: in force where there is no problem.
+  void note_feature(const std::string& name, const std::string& problem);
   void note_alteration(const std::string& what);
   /// Notes what became of the machine code that was there before the candidate's.
   void look_at_code();

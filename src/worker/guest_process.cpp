@@ -114,19 +114,20 @@ void GuestProcess::prepare(std::uint32_t hardware_queues) {
   prepared_ = std::move(std::get<guest::Prepared>(std::get<Answer>(outcome).reply));
 }
 
-void GuestProcess::watch_code() {
+void GuestProcess::settle() {
   AskOptions options;
   options.limit = kProbeLimit;
-  Outcome outcome = ask(guest::ShowMemory{}, {}, options);
+  Outcome outcome = ask(guest::Settle{}, {}, options);
   if (const auto* failure = std::get_if<task::Failure>(&outcome)) {
     throw Error(ErrorCode::unavailable, "worker: a guest did not answer: " + failure->what);
   }
   auto& answer = std::get<Answer>(outcome);
+  settled_ = std::move(std::get<guest::Settled>(answer.reply));
+  if (!settled_.memory_problem.empty()) return;
   try {
     code_watch_.emplace(std::move(answer.fds));
   } catch (const Error& error) {
-    code_problem_ = std::get<guest::MemoryShown>(answer.reply).problem;
-    if (code_problem_.empty()) code_problem_ = error.what();
+    settled_.memory_problem = error.what();
   }
 }
 
@@ -334,10 +335,15 @@ task::Failure GuestProcess::died(const AskOptions& options) {
   task::Failure failure;
   failure.stage = options.stage;
   failure.kind = task::FailureKind::died;
+  const bool was_forbidden =
+      ended_ && WIFSIGNALED(ended_->wait_status) && WTERMSIG(ended_->wait_status) == SIGSYS;
   if (sandbox::CgroupRoot::ran_out_of_memory(cell_.cgroup_dir)) {
     failure.kind = task::FailureKind::out_of_memory;
     failure.what =
         fmt::format("it needed more than {} MiB of memory", cell_.limits.memory_bytes >> 20U);
+  } else if (was_forbidden) {  // see guest/channel_guard.h
+    failure.kind = task::FailureKind::protocol_error;
+    failure.what = "it was ended when code of its own used the core's channel to the worker";
   } else if (ended_) {
     failure.death = death_of(ended_->wait_status);
     failure.what =

@@ -57,11 +57,11 @@ class GuestProcess {
   [[nodiscard]] const std::optional<guest::Prepared>& prepared() const noexcept {
     return prepared_;
   }
-  /// Remembers its machine code as it is now, before any code is loaded. Throws Error{unavailable}
-  /// when the guest does not answer.
-  void watch_code();
-  /// Not empty: its code cannot be watched, and why.
-  [[nodiscard]] const std::string& code_problem() const noexcept { return code_problem_; }
+  /// Remembers its machine code as it is now and closes its channel to all but the core, before any
+  /// code is loaded. Throws Error{unavailable} when the guest does not answer.
+  void settle();
+  /// Of settle().
+  [[nodiscard]] const guest::Settled& settled() const noexcept { return settled_; }
   /// What became of that code; see CodeWatch. Empty where nothing can be seen.
   [[nodiscard]] std::vector<std::string> code_changes() const;
   /// False once its init is gone, with it or with its zygote.
@@ -108,7 +108,7 @@ class GuestProcess {
   std::optional<sandbox::Report> isolation_;
   std::optional<guest::Prepared> prepared_;
   std::optional<CodeWatch> code_watch_;
-  std::string code_problem_;
+  guest::Settled settled_;
   std::optional<guest::Ended> ended_;
   bool status_closed_ = false;
   bool killed_ = false;

@@ -138,7 +138,7 @@ std::unique_ptr<GuestProcess> GuestPool::spawn(const sandbox::Limits& limits,
     throw;
   }
   if (uses_gpu) guest->prepare(queues == Queues::few ? kFewQueues : 0);
-  if (is_judging) guest->watch_code();
+  if (is_judging) guest->settle();
   return guest;
 }
 

@@ -18,12 +18,13 @@ namespace {
 
 constexpr std::uint64_t kMaxCachedBytes = std::uint64_t{512} << 20;  // of one reference
 
-/// The seed for draws inside forward (dropout), from the seed of the inputs: splitmix64's
-/// finalizer.
-std::uint64_t forward_seed_of(std::uint64_t seed) noexcept {
-  seed = (seed ^ (seed >> 30U)) * 0xBF58476D1CE4E5B9ULL;
-  seed = (seed ^ (seed >> 27U)) * 0x94D049BB133111EBULL;
-  return (seed ^ (seed >> 31U)) >> 1U;
+/// The seed for draws inside forward (dropout), from the seed of the inputs. A candidate can ask
+/// torch for it, and must not get from there to the inputs' seed.
+std::uint64_t forward_seed_of(std::uint64_t seed) {
+  constexpr std::size_t kDigits = 16;
+  constexpr int kHexadecimal = 16;
+  const std::string digest = sha256_hex(fmt::format("forward {}", seed));
+  return std::stoull(digest.substr(0, kDigits), nullptr, kHexadecimal) >> 1U;
 }
 
 /// Cases are run, not timed. (And they may be the candidate's, which must not have compilers.)
@@ -33,16 +34,20 @@ bool is_compiled(const task::Task& task) noexcept {
 }
 
 constexpr double kLibertyLimitS = 30;
+constexpr double kAffordableS = 0.25;       // for a trial that serves one candidate alone
 constexpr std::size_t kMaxProblems = 4096;  // whose liberties are remembered
 constexpr std::uint64_t kDistributionMask = 7;
+
+/// That nobody has met, and that stands for the same distribution as `like`.
+std::uint64_t fresh_seed(std::uint64_t like) {
+  const std::uint64_t secret = secure_random(std::uint64_t{1} << 63U);
+  return (secret & ~kDistributionMask) | (like & kDistributionMask);
+}
 
 /// A seed for each distribution, over and over.
 std::vector<std::uint64_t> secret_seeds(std::size_t count) {
   std::vector<std::uint64_t> seeds(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t secret = secure_random(std::uint64_t{1} << 63U);
-    seeds[i] = (secret & ~kDistributionMask) | (i & kDistributionMask);
-  }
+  for (std::size_t i = 0; i < count; ++i) seeds[i] = fresh_seed(i);
   return seeds;
 }
 
@@ -149,7 +154,7 @@ std::optional<task::Failure> Reference::load(const task::Task& task, const std::
   return std::nullopt;
 }
 
-Reference::Seeds Reference::draw_seeds(std::size_t trials, bool all_given) {
+Reference::Seeds Reference::draw_seeds(std::size_t trials, bool all_given, bool has_last) {
   std::vector<std::uint64_t> pool = seeds_;
   shuffle(pool);
   std::vector<std::uint64_t> given, varied;
@@ -181,6 +186,10 @@ Reference::Seeds Reference::draw_seeds(std::size_t trials, bool all_given) {
   seeds.contribution = take();
   seeds.timing = take();
   seeds.last = take();
+  if (trial_s_ < kAffordableS) {
+    std::uint64_t& fresh = has_last ? seeds.last : seeds.trials[secure_random(trials)];
+    fresh = fresh_seed(fresh);
+  }
   count_use();
   return seeds;
 }
@@ -195,6 +204,7 @@ Reference::TrialOutcome Reference::trial(std::uint64_t seed,
   const std::pair key = {seed, is_free};
   if (const auto known = trials_.find(key); known != trials_.end()) return known->second;
   const GpuSlot::Running running = gpu_ == nullptr ? GpuSlot::Running() : gpu_->run(stop);
+  const std::int64_t begin_ns = now_ns();
   Made made = make_trial(seed, distribution, task, stop);
   // Values that the problem does not take: those that it gives itself, then.
   if (distribution != Distribution::given) {
@@ -209,7 +219,10 @@ Reference::TrialOutcome Reference::trial(std::uint64_t seed,
   if (auto* failure = std::get_if<task::Failure>(&made)) return std::move(*failure);
   const auto& data = std::get<std::shared_ptr<TrialData>>(made);
   if (is_free) add_exact(*data, task, stop);
-  if (cached_bytes_ + data->bytes() <= kMaxCachedBytes) {
+  trial_s_ = static_cast<double>(now_ns() - begin_ns) * 1e-9;
+  // Others will not ask for what is not of the pool.
+  const bool is_of_pool = std::find(seeds_.begin(), seeds_.end(), seed) != seeds_.end();
+  if (is_of_pool && cached_bytes_ + data->bytes() <= kMaxCachedBytes) {
     cached_bytes_ += data->bytes();
     trials_[key] = data;
   }

@@ -70,8 +70,10 @@ class Reference {
     std::uint64_t timing = 0;
     std::uint64_t last = 0;
   };
-  /// Different seeds of the pool, at random. There are enough for 20 trials.
-  [[nodiscard]] Seeds draw_seeds(std::size_t trials, bool all_given);
+  /// Different seeds of the pool, at random; there are enough for 20 trials. The last one, or where
+  /// that is not to be met one of the trials', is new: who knows all of the pool from others'
+  /// evaluations does not know it. (Unless the problem is so slow that its trials must be shared.)
+  [[nodiscard]] Seeds draw_seeds(std::size_t trials, bool all_given, bool has_last);
   void count_use() noexcept { ++uses_; }
   /// True once the pool has served so many candidates that it should be drawn anew.
   [[nodiscard]] bool is_worn_out(std::uint32_t uses) const noexcept { return uses_ >= uses; }
@@ -143,6 +145,7 @@ class Reference {
   std::atomic<bool> usable_ = true;
   std::atomic<std::uint32_t> uses_ = 0;
   std::atomic<std::uint64_t> peak_bytes_ = 0;
+  std::atomic<double> trial_s_ = 0;  ///< That the trial made last has taken.
 
   std::mutex mutex_;  ///< Guards all below.
   std::unique_ptr<GuestProcess> guest_;

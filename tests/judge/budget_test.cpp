@@ -120,7 +120,9 @@ TEST(ReductionLength, IsTheLongestDimensionOrTheRatioOfElements) {
     return made;
   };
   EXPECT_EQ(reduction_length(bundle({8, 8}), bundle({8, 8})), 4096);
-  EXPECT_EQ(reduction_length(bundle({8, 100'000}), bundle({8, 8})), 100'000);
+  EXPECT_EQ(reduction_length(bundle({8, 10'000}), bundle({8, 8})), 10'000);
+  EXPECT_EQ(reduction_length(bundle({1 << 24}), bundle({1 << 24})), 65536)
+      << "perhaps no sum at all";
   EXPECT_EQ(reduction_length(bundle({1000, 1000}), bundle({})), 1'000'000);
 }
 

@@ -331,6 +331,24 @@ TEST(Decide, NamesAPartThatWasNeverMade) {
   EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output") << "nothing is right";
 }
 
+TEST(Decide, NamesSmallNumbersThatWereNeverComputed) {
+  Observations seen = honest();
+  seen.trials[1].comparison.telling = 1000;
+  seen.trials[1].comparison.zeroed = 249;
+  EXPECT_EQ(decide_text(seen), "accepted/none:") << "some functions lose some";
+  seen.trials[1].comparison.zeroed = 250;
+  EXPECT_EQ(decide_text(seen), "rejected[partial_output]/none: partial_output");
+  seen.trials[1].comparison.telling = 40;
+  seen.trials[1].comparison.zeroed = 40;
+  EXPECT_EQ(decide_text(seen), "accepted/none:") << "too few to tell";
+}
+
+TEST(Decide, RejectsWorkBehindACall) {
+  Observations seen = honest();
+  seen.trials[2].outside_programs = 3;
+  EXPECT_EQ(decide_text(seen), "rejected[thread_escape]/none: thread_escape");
+}
+
 TEST(Decide, RejectsAProcessWhoseCodeOrClockWasAltered) {
   const std::string altered = "rejected[harness_tamper]/none: harness_tamper";
   Observations seen = honest();

@@ -146,13 +146,21 @@ struct Comparison {
   double max_abs_error = 0;          ///< Over all finite elements of comparable leaves.
   double max_rel_error = 0;
   double mean_abs_error = 0;
-  double limit_share = 0;   ///< The largest error in units of what is allowed there.
-  bool by_float64 = false;  ///< Held against float64's answer, within judge::ErrorBudget.
+  double limit_share = 0;     ///< The largest error in units of what is allowed there.
+  bool by_float64 = false;    ///< Held against float64's answer, within judge::ErrorBudget.
+  std::uint64_t telling = 0;  ///< Elements where a real or complex number over 1e-30 is expected,
+  std::uint64_t zeroed = 0;   ///< and those of them that are 0, be they near enough or not.
 };
-BOOST_DESCRIBE_STRUCT(
-    Comparison,
-    (),
-    (mismatch, max_abs_error, max_rel_error, mean_abs_error, limit_share, by_float64))
+BOOST_DESCRIBE_STRUCT(Comparison,
+                      (),
+                      (mismatch,
+                       max_abs_error,
+                       max_rel_error,
+                       mean_abs_error,
+                       limit_share,
+                       by_float64,
+                       telling,
+                       zeroed))
 
 /// Launches of one kernel during one call.
 struct KernelLaunches {

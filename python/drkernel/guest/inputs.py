@@ -64,7 +64,18 @@ def _varied(tensor: torch.Tensor, distribution: str) -> torch.Tensor:
         wide = wide * 3
     else:
         wide = _with_special(wide)
-    return wide.to(values.dtype).requires_grad_(tensor.requires_grad)
+    varied = wide.to(values.dtype)
+    if distribution != "special" and varied.dtype is torch.float32:
+        varied = _off_the_grid(varied)
+    return varied.requires_grad_(tensor.requires_grad)
+
+
+def _off_the_grid(values: torch.Tensor) -> torch.Tensor:
+    """Float32 numbers just above what TF32 and float16 can hold: rounding errors, which are of either
+    sign otherwise and cancel in long sums, then all go one way."""
+    steps = torch.randint(2048, 4000, values.shape, dtype=torch.int32, device=values.device)
+    moved = ((values.view(torch.int32) & ~0x1FFF) | steps).view(torch.float32)
+    return torch.where(values.abs() > 1e-4, moved, values)
 
 
 def _with_special(wide: torch.Tensor) -> torch.Tensor:
