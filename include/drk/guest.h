@@ -395,6 +395,9 @@ struct BadLeaf {
 };
 BOOST_DESCRIBE_STRUCT(BadLeaf, (), (kind, path, what))
 
+/// Of the values of one message, which must hold the rest of a request or reply as well.
+inline constexpr std::size_t kMaxDescriptionBytes = std::size_t{128} * 1024;
+
 /// Where counting them ends.
 constexpr std::uint32_t kManyStreams = 4;
 

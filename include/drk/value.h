@@ -80,14 +80,16 @@ struct Tensor {
 };
 BOOST_DESCRIBE_STRUCT(Tensor, (), (dtype, shape, strides, offset_bytes, requires_grad, device))
 
+/// The largest number where there are more.
 [[nodiscard]] std::int64_t element_count(const Tensor& tensor) noexcept;
-/// Bytes from the first to behind the last element; 0 for a tensor without elements.
+/// Bytes from the first to behind the last element; 0 for a tensor without elements, the largest
+/// number where there are more.
 [[nodiscard]] std::uint64_t extent_bytes(const Tensor& tensor) noexcept;
 /// "float32[2, 3]"
 [[nodiscard]] std::string describe(const Tensor& tensor);
 /// "[2, 3]"
 [[nodiscard]] std::string describe_shape(std::span<const std::int64_t> shape);
-/// Row-major strides for `shape`.
+/// Row-major strides for `shape`; the largest number in place of a larger one.
 [[nodiscard]] std::vector<std::int64_t> dense_strides(std::span<const std::int64_t> shape);
 
 enum class NodeKind : std::uint8_t {
@@ -130,9 +132,14 @@ struct Bundle {
 BOOST_DESCRIBE_STRUCT(Bundle, (), (root, tensors, block_bytes))
 
 inline constexpr std::uint64_t kTensorAlignmentBytes = 256;
+inline constexpr std::size_t kMaxDimensions = 64;
 
-/// Lays the tensors out one behind the other and sets their offsets and `block_bytes`.
+/// Lays the tensors out one behind the other and sets their offsets and `block_bytes`, which no
+/// memory has if some extent was too large to count.
 void lay_out(Bundle& bundle) noexcept;
+
+/// What a bundle takes in a message: everything but its elements.
+[[nodiscard]] std::size_t description_bytes(const Bundle& bundle);
 
 /// Checks a bundle that another process described against the block that really came: kinds,
 /// indices, strides, bounds, overflow. Throws Error{corrupt}.
@@ -160,7 +167,7 @@ struct Change {
   std::uint64_t to_bytes = 0, from_bytes = 0;  ///< Offsets.
   std::size_t size_bytes = 0;
 };
-/// Up to 16 elements of each tensor of real numbers, at places that follow from `seed` alone.
+/// Two elements of each tensor of real numbers, at places that follow from `seed` alone.
 /// Values stay within what the tensor holds anyway. `bundle` must have passed check().
 [[nodiscard]] std::vector<Change> few_changes(const Bundle& bundle, std::uint64_t seed);
 /// Puts values of the block `from` into `to`, which has its layout.

@@ -66,13 +66,15 @@ std::vector<task::Frame> frames_of(PyObject* exception) {
   return frames;
 }
 
-/// A file of the installation, not one that calls itself so.
-bool is_library(const std::string& file, std::string_view end) {
-  return file.ends_with(end) && !is_own_file(file);
-}
-
-bool is_in_library(const std::string& file, std::string_view folder) {
-  return file.find(folder) != std::string::npos && !is_own_file(file);
+/// A file of the installation, not one that calls itself so. `path` ends in "/" for all files below
+/// a folder.
+bool is_library(std::string_view file, std::string_view path) {
+  const std::vector<std::string>& folders = system_paths();
+  return std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+    if (!file.starts_with(folder)) return false;
+    const std::string_view rest = file.substr(folder.size());
+    return path.ends_with('/') ? rest.starts_with(path) : rest == path;
+  });
 }
 
 /// From NumPy 2.5 on Triton's interpreter fails on range() over a run-time value, among others.
@@ -102,7 +104,7 @@ bool wants_gpu(PyObject* exception) {
   if (frames.empty()) return false;
   const task::Frame& innermost = frames.back();
   return is_library(innermost.file, "/triton/runtime/driver.py") ||
-         is_in_library(innermost.file, "/torch/cuda/") ||
+         is_library(innermost.file, "/torch/cuda/") ||
          // CUDA code in a text: neither nvcc nor a device is there.
          is_library(innermost.file, "/torch/utils/cpp_extension.py") ||
          is_missing_interpreter_operation(exception, innermost);

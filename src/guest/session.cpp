@@ -656,7 +656,7 @@ class Session {
   }
 
   value::Bundle send_out(PyObject* object, const std::string& name, Strides strides) {
-    constexpr std::uint64_t kNoLimit = UINT64_MAX;
+    constexpr std::uint64_t kNoLimit = INT64_MAX;  // no file is larger
     Exported exported = read_out(name, [&] {
       Export values(torch_, driver(), strides, kNoLimit);
       values.add(object, name, Reading::at_the_end);

@@ -16,7 +16,6 @@ constexpr int kMaxDepth = 32;
 // Of a strided tensor its whole extent is read, unless that is so much more than its elements.
 constexpr std::uint64_t kMaxGapFactor = 4;
 constexpr std::uint64_t kMaxGapBytes = std::uint64_t{1} << 20;
-// A tree must fit one message.
 constexpr std::size_t kMaxNodes = 1000;
 constexpr std::size_t kMaxTextBytes =
     std::size_t{8} * 1024;  // of all scalars and keys; JSON may escape each
@@ -44,6 +43,7 @@ class Export::Impl {
     if (bad_leaf_) return;
     const ContextScope plain(torch_.no_function_modes);
     const std::size_t first = held_.size();
+    name_ = name;
     nodes_ = text_bytes_ = 0;
     seen_.clear();  // of another value, whose objects may be gone
     try {
@@ -70,6 +70,11 @@ class Export::Impl {
     }
     for (const Held& held : held_) bundle.tensors.push_back(held.sent);
     value::lay_out(bundle);
+    if (const std::size_t bytes = value::description_bytes(bundle); bytes > kMaxDescriptionBytes) {
+      exported.bundle = {};
+      exported.bad_leaf = too_long_to_describe(bytes);
+      return exported;
+    }
     const Fd memory = allocate(bundle.block_bytes);
     const Mapping block = Mapping::shared(memory.get(), bundle.block_bytes, true);
     for (std::size_t i = 0; i < held_.size(); ++i) {
@@ -93,14 +98,28 @@ class Export::Impl {
   };
 
   void check_size(std::size_t first, const std::string& name) const {
-    std::uint64_t bytes = 0;
+    std::uint64_t left_bytes = max_bytes_;
     for (std::size_t i = first; i < held_.size(); ++i) {
-      bytes += value::extent_bytes(held_[i].sent);
+      const value::Tensor& sent = held_[i].sent;
+      const std::uint64_t bytes = value::extent_bytes(sent);
+      if (bytes > left_bytes) {
+        fail(task::MismatchKind::oversize,
+             name,
+             fmt::format(
+                 "{}, beyond the {} bytes that are taken", value::describe(sent), max_bytes_));
+      }
+      left_bytes -= bytes;
     }
-    if (bytes <= max_bytes_) return;
-    fail(task::MismatchKind::oversize,
-         name,
-         fmt::format("{} bytes; at most {} are taken", bytes, max_bytes_));
+  }
+
+  [[nodiscard]] BadLeaf too_long_to_describe(std::size_t bytes) const {
+    return {
+        task::MismatchKind::unsupported,
+        name_,
+        fmt::format("a value of too many parts or dimensions: {} bytes of description, where {} "
+                    "are taken",
+                    bytes,
+                    kMaxDescriptionBytes)};
   }
 
   void read(std::size_t first) {
@@ -267,13 +286,19 @@ class Export::Impl {
       if (!device || (*device == value::Device::cuda && driver_ == nullptr))
         fail(task::MismatchKind::unsupported, path, "a tensor on another device");
       held.sent = found.layout();
+      if (held.sent.shape.size() > value::kMaxDimensions)
+        fail(task::MismatchKind::unsupported,
+             path,
+             fmt::format("a tensor of more than {} dimensions", value::kMaxDimensions));
       if (value::element_count(held.sent) > 0 && found.data() == nullptr)
         fail(task::MismatchKind::unsupported, path, "a tensor whose memory was taken away");
       if (strides_ == Strides::keep) return held;
       held.sent.strides = value::dense_strides(held.sent.shape);
       // Few elements far apart are gathered where they lie.
-      const bool is_sparse = value::extent_bytes(found.layout()) >
-                             kMaxGapFactor * value::extent_bytes(held.sent) + kMaxGapBytes;
+      const std::uint64_t extent_bytes = value::extent_bytes(found.layout());
+      const bool is_sparse =
+          extent_bytes > kMaxGapBytes &&
+          (extent_bytes - kMaxGapBytes) / kMaxGapFactor > value::extent_bytes(held.sent);
       if (is_sparse) held.hold.emplace(torch_, call(torch_.contiguous.get(), object).get());
       return held;
     } catch (const PythonRaised&) {
@@ -291,6 +316,7 @@ class Export::Impl {
   const CudaDriver* driver_;
   Strides strides_;
   std::uint64_t max_bytes_;
+  std::string name_;       // of the last value
   std::size_t nodes_ = 0;  // of the value that is being read
   std::size_t text_bytes_ = 0;
   std::map<PyObject*, std::size_t> seen_;  // which that value keeps alive

@@ -38,7 +38,8 @@ enum class Reading : std::uint8_t {
 class Export {
  public:
   /// `driver` reads what lies on the device; without one such a leaf cannot be sent. A value of
-  /// more than `max_bytes` is a bad leaf.
+  /// more than `max_bytes` is a bad leaf, as are values that take more than kMaxDescriptionBytes to
+  /// describe.
   Export(const TorchFunctions& torch,
          const CudaDriver* driver,
          Strides strides,

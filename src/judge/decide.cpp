@@ -57,9 +57,6 @@ task::Outcome outcome_of(const Failure& failure) {
     case FailureKind::construct_error:
     case FailureKind::compile_error:
       return task::CompileFailed{failure};
-    case FailureKind::inputs_error:
-    case FailureKind::call_error:
-      return task::RuntimeFailed{failure};
     case FailureKind::out_of_memory:
     case FailureKind::output_flood:
       return task::ResourceExhausted{failure};
@@ -70,10 +67,12 @@ task::Outcome outcome_of(const Failure& failure) {
       return task::TimedOut{failure};
     case FailureKind::protocol_error:
       return task::Rejected{Reason::io_tamper};
-    case FailureKind::needs_gpu:
-      break;  // decided before
+    case FailureKind::inputs_error:
+    case FailureKind::call_error:
+    case FailureKind::needs_gpu:  // behind calls that needed none
+      break;
   }
-  return task::Undecided{failure.what, failure};
+  return task::RuntimeFailed{failure};
 }
 
 /// An exception that leaves the candidate's code ends the run as surely as a signal does.
@@ -89,29 +88,13 @@ std::optional<Reason> reason_of(FailureKind kind) {
     case FailureKind::cuda_error:
     case FailureKind::inputs_error:
     case FailureKind::call_error:
+    case FailureKind::needs_gpu:
     case FailureKind::out_of_memory:
     case FailureKind::output_flood:
       return Reason::crash;
     default:
       return std::nullopt;
   }
-}
-
-Verdict failed_candidate(const Failure& failure,
-                         const Observations& observations,
-                         const task::Policy& policy) {
-  if (failure.kind == FailureKind::needs_gpu) {
-    return undecided("the candidate needs a GPU: " + failure.what, failure);
-  }
-  Verdict verdict = {outcome_of(failure), {}, Fault::candidate};
-  if (std::holds_alternative<task::Rejected>(verdict.outcome)) verdict.fault.reset();
-  if (const auto reason = reason_of(failure.kind)) {
-    verdict.findings.push_back({*reason, severity_of(*reason, policy), failure.what});
-  }
-  // What it had done before it failed stays on record.
-  std::vector<Finding> seen = find(observations, policy);
-  std::move(seen.begin(), seen.end(), std::back_inserter(verdict.findings));
-  return verdict;
 }
 
 bool rejects(const Finding& finding) noexcept {
@@ -196,6 +179,39 @@ Verdict measured(const Observations& observations, const task::Policy& policy) {
   } else {
     verdict.outcome = accepted(observations);
   }
+  return verdict;
+}
+
+/// Failures in which a machine lacks something, which a candidate can bring about at will.
+bool blames_the_machine(const Failure& failure) noexcept {
+  return failure.kind == FailureKind::needs_gpu;
+}
+
+bool shows_a_mismatch(const Observations& observations) noexcept {
+  return std::any_of(
+      observations.trials.begin(), observations.trials.end(), [](const task::Trial& trial) {
+        return trial.comparison.mismatch.has_value();
+      });
+}
+
+Verdict failed_candidate(const Failure& failure,
+                         const Observations& observations,
+                         const task::Policy& policy) {
+  if (blames_the_machine(failure)) {
+    // Else whoever is wrong would only have to ask for a GPU afterwards to be undecided.
+    if (shows_a_mismatch(observations)) return measured(observations, policy);
+    if (observations.trials.empty()) {
+      return undecided("the candidate needs a GPU: " + failure.what, failure);
+    }
+  }
+  Verdict verdict = {outcome_of(failure), {}, Fault::candidate};
+  if (std::holds_alternative<task::Rejected>(verdict.outcome)) verdict.fault.reset();
+  if (const auto reason = reason_of(failure.kind)) {
+    verdict.findings.push_back({*reason, severity_of(*reason, policy), failure.what});
+  }
+  // What it had done before it failed stays on record.
+  std::vector<Finding> seen = find(observations, policy);
+  std::move(seen.begin(), seen.end(), std::back_inserter(verdict.findings));
   return verdict;
 }
 

@@ -134,13 +134,22 @@ void find_decoy(const Observations& seen, Findings& out) {
 
 void find_stale_outputs(const Observations& seen, Findings& out) {
   for (std::size_t i = 0; i < seen.trials.size(); ++i) {
-    const auto& earlier = seen.trials[i].repeats;
-    if (!earlier || *earlier >= seen.trials.size()) continue;
-    out.add(Reason::cached_output,
-            fmt::format("{}: its output, wrong here, is bit for bit the right one of {}",
-                        name_of(seen, i),
-                        name_of(seen, *earlier)));
-    return;
+    const Trial& trial = seen.trials[i];
+    if (trial.repeats && *trial.repeats < seen.trials.size()) {
+      out.add(Reason::cached_output,
+              fmt::format("{}: its output, wrong here, is bit for bit the right one of {}",
+                          name_of(seen, i),
+                          name_of(seen, *trial.repeats)));
+      return;
+    }
+    if (trial.is_of_other_inputs) {
+      out.add(
+          Reason::cached_output,
+          fmt::format("{}: its output, wrong here, is right for the inputs as other calls found "
+                      "them",
+                      name_of(seen, i)));
+      return;
+    }
   }
 }
 

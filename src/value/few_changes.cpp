@@ -2,7 +2,6 @@
 // A few elements that take another's value.
 #include "drk/value.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace drk::value {
@@ -38,16 +37,15 @@ std::uint64_t offset_of(const Tensor& tensor, std::uint64_t position) {
 }  // namespace
 
 std::vector<Change> few_changes(const Bundle& bundle, std::uint64_t seed) {
-  constexpr std::uint64_t kMost = 16;  // of one tensor
-  constexpr std::uint64_t kOneIn = 4;  // of a small one
+  // Of one tensor. The fewer, the less of them whoever reads only a part of it will find.
+  constexpr std::uint64_t kElements = 2;
   std::vector<Change> changes;
   Random random(seed);
   for (const Tensor& tensor : bundle.tensors) {
     const auto count = static_cast<std::uint64_t>(element_count(tensor));
     // Not of integers: an index, or a length, may be right in its own place alone.
     if (class_of(tensor.dtype) != DTypeClass::real || count < 2) continue;
-    const std::uint64_t wanted = std::clamp<std::uint64_t>(count / kOneIn, 1, kMost);
-    for (std::uint64_t i = 0; i < wanted; ++i) {
+    for (std::uint64_t i = 0; i < kElements; ++i) {
       const std::uint64_t to = random.below(count);
       const std::uint64_t from = (to + 1 + random.below(count - 1)) % count;
       changes.push_back({offset_of(tensor, to), offset_of(tensor, from), size_bytes(tensor.dtype)});

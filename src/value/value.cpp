@@ -7,9 +7,31 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace drk::value {
+
+namespace {
+
+// Shapes may come from hostile code: what is too large to count is the largest number, not a small
+// one.
+std::uint64_t add(std::uint64_t a, std::uint64_t b) noexcept {
+  std::uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::uint64_t>::max() : sum;
+}
+
+template <class Integer>
+Integer multiply(Integer a, Integer b) noexcept {  // neither is negative
+  Integer product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<Integer>::max() : product;
+}
+
+bool has_no_element(const Tensor& tensor) noexcept {
+  return std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end();
+}
+
+}  // namespace
 
 std::size_t size_bytes(DType dtype) noexcept {
   switch (dtype) {
@@ -65,19 +87,21 @@ std::string torch_name(DType dtype) {
 }
 
 std::int64_t element_count(const Tensor& tensor) noexcept {
+  if (has_no_element(tensor)) return 0;
   std::int64_t count = 1;
-  for (const std::int64_t size : tensor.shape) count *= size;
+  for (const std::int64_t size : tensor.shape) count = multiply(count, size);
   return count;
 }
 
 std::uint64_t extent_bytes(const Tensor& tensor) noexcept {
+  if (has_no_element(tensor)) return 0;
   std::uint64_t last = 0;
   for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
-    if (tensor.shape[i] == 0) return 0;
-    last += static_cast<std::uint64_t>(tensor.shape[i] - 1) *
-            static_cast<std::uint64_t>(tensor.strides[i]);
+    last = add(last,
+               multiply(static_cast<std::uint64_t>(tensor.shape[i] - 1),
+                        static_cast<std::uint64_t>(tensor.strides[i])));
   }
-  return (last + 1) * size_bytes(tensor.dtype);
+  return multiply(add(last, 1), std::uint64_t{size_bytes(tensor.dtype)});
 }
 
 std::string describe_shape(std::span<const std::int64_t> shape) {
@@ -94,7 +118,7 @@ std::vector<std::int64_t> dense_strides(std::span<const std::int64_t> shape) {
   std::int64_t step = 1;
   for (std::size_t i = shape.size(); i-- > 0;) {
     strides[i] = step;
-    step *= shape[i] > 0 ? shape[i] : 1;
+    step = multiply(step, std::max(shape[i], std::int64_t{1}));
   }
   return strides;
 }
@@ -103,10 +127,14 @@ void lay_out(Bundle& bundle) noexcept {
   std::uint64_t offset = 0;
   for (Tensor& tensor : bundle.tensors) {
     tensor.offset_bytes = offset;
-    const std::uint64_t extent = extent_bytes(tensor);
-    offset += (extent + kTensorAlignmentBytes - 1) / kTensorAlignmentBytes * kTensorAlignmentBytes;
+    const std::uint64_t padded = add(extent_bytes(tensor), kTensorAlignmentBytes - 1);
+    offset = add(offset, padded / kTensorAlignmentBytes * kTensorAlignmentBytes);
   }
   bundle.block_bytes = offset;
+}
+
+std::size_t description_bytes(const Bundle& bundle) {
+  return json::dump(json::to_json(bundle)).size();
 }
 
 namespace {
@@ -122,22 +150,25 @@ bool product_fits(std::uint64_t a, std::uint64_t b, std::uint64_t limit) noexcep
 void check_tensor(const Tensor& tensor, std::uint64_t block_bytes) {
   constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() / 2);
   if (tensor.shape.size() != tensor.strides.size()) fail("shape and strides differ in length");
-  if (tensor.shape.size() > 64) fail("more than 64 dimensions");
+  if (tensor.shape.size() > kMaxDimensions) {
+    fail(fmt::format("more than {} dimensions", kMaxDimensions));
+  }
+  const bool is_empty = has_no_element(tensor);
   std::uint64_t count = 1;
   std::uint64_t last = 0;
   for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
     if (tensor.shape[i] < 0 || tensor.strides[i] < 0) fail("negative size or stride");
+    if (is_empty) continue;  // torch makes such of any size, and nothing is read of them
     const auto size = static_cast<std::uint64_t>(tensor.shape[i]);
     const auto stride = static_cast<std::uint64_t>(tensor.strides[i]);
     if (!product_fits(count, size, kMax)) fail("too many elements");
     count *= size;
-    if (size == 0) continue;
     if (!product_fits(size - 1, stride, kMax - last)) fail("extent out of range");
     last += (size - 1) * stride;
   }
   if (tensor.offset_bytes % kTensorAlignmentBytes != 0) fail("misaligned tensor");
   if (tensor.offset_bytes > block_bytes) fail("a tensor that lies behind its block");
-  if (count == 0) return;
+  if (is_empty) return;
   const std::uint64_t width = size_bytes(tensor.dtype);
   if (last >= block_bytes || (last + 1) > block_bytes / width ||
       tensor.offset_bytes > block_bytes - (last + 1) * width) {

@@ -64,10 +64,10 @@ class Evaluation {
     task::GradMode grad = task::GradMode::off;
     guest::CallPurpose purpose = guest::CallPurpose::run;
     /// See guest::Call. The sampled calls find the values of the seed or, where their change is not
-    /// 0, those of `changed`.
+    /// 0, those that `changed` has for it.
     std::vector<std::uint32_t> sampled_calls;
     std::vector<std::uint64_t> change_seeds;
-    std::shared_ptr<const TrialData> changed;
+    std::map<std::uint64_t, std::shared_ptr<const TrialData>> changed;
   };
   struct CallResult {
     std::vector<task::Trial> trials;  ///< The sampled calls, or the last one.

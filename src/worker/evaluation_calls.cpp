@@ -46,6 +46,11 @@ std::vector<value::Bundle> split_outputs(const guest::Call& call, const value::B
   return outputs;
 }
 
+/// Whether the outputs of `calls` calls, like the expected one, can be described in one message.
+bool fit_one_message(const TrialData& data, std::size_t calls) {
+  return value::description_bytes(data.expected.bundle) * calls <= guest::kMaxDescriptionBytes;
+}
+
 task::Comparison bad_leaf_comparison(const guest::BadLeaf& leaf) {
   task::Mismatch mismatch;
   mismatch.kind = leaf.kind;
@@ -182,8 +187,9 @@ Evaluation::CallResult Evaluation::examine(const CallPlan& plan,
 }
 
 const TrialData& Evaluation::data_of(const CallPlan& plan, std::size_t number) const {
-  const bool is_changed = number < plan.change_seeds.size() && plan.change_seeds[number] != 0;
-  return is_changed && plan.changed ? *plan.changed : *trial_data_;
+  if (number >= plan.change_seeds.size()) return *trial_data_;
+  const auto changed = plan.changed.find(plan.change_seeds[number]);
+  return changed == plan.changed.end() ? *trial_data_ : *changed->second;
 }
 
 task::Trial Evaluation::begin_trial(const CallPlan& plan,
@@ -202,7 +208,7 @@ task::Trial Evaluation::begin_trial(const CallPlan& plan,
                              plan.purpose == guest::CallPurpose::time ? "timed call" : "call",
                              number + 1,
                              called.call_us.size(),
-                             &data == plan.changed.get() ? ", a few elements changed" : "");
+                             &data != trial_data_.get() ? ", a few elements changed" : "");
   }
   return trial;
 }
@@ -211,8 +217,11 @@ void Evaluation::judge_output(const CallPlan& plan,
                               std::size_t number,
                               Output output,
                               task::Trial& trial) {
-  trial.comparison = compare_output(data_of(plan, number), output.view());
+  const TrialData& data = data_of(plan, number);
+  trial.comparison = compare_output(data, output.view());
   if (trial.comparison.mismatch) {
+    trial.is_of_other_inputs =
+        &data != trial_data_.get() && !compare_output(*trial_data_, output.view()).mismatch;
     explain(plan, output.view(), trial);
   } else if (output.block->bundle.block_bytes <= kKeptBytes) {
     right_outputs_.push_back(std::move(output));
@@ -293,30 +302,41 @@ void Evaluation::note_need() {
 
 void Evaluation::choose_sampled_calls(CallPlan& plan) {
   constexpr std::uint32_t kAlways = 3;  // calls that are made however long they take
+  constexpr std::size_t kOutputs = 4;   // the three that are chosen here, and some slack
   if (is_simple() || task_.policy.correctness == task::Correctness::kernelgym) return;
   if (plan.calls < kAlways || !take_trial_data(plan.stage, plan.seed)) return;
-  if (!is_kept(*trial_data_)) return;
+  if (!is_kept(*trial_data_) || !fit_one_message(*trial_data_, kOutputs)) return;
   // Drawn from the secret seed, so that a replay looks at the same calls.
   std::mt19937_64 random(plan.seed);
-  const std::uint64_t change_seed = random();
   const auto below = [&](std::uint32_t bound) {
     return static_cast<std::uint32_t>(random() % bound);
   };
-  plan.sampled_calls = {below(kAlways), below(plan.calls), below(plan.calls)};
-  auto made = with_reference(plan.stage, [&] {
-    return reference_->changed_trial(*trial_data_, change_seed, basis_, options_.stop);
-  });
-  if (auto* data = std::get_if<std::shared_ptr<const TrialData>>(&made)) plan.changed = *data;
-  if (!plan.changed) return;  // few of the problem's values may be changed, or none
+  // Of the first three the one that is looked at comes before or behind the two that find equal
+  // inputs one after the other: those must cause equal work.
+  const std::uint32_t first = below(2) * (kAlways - 1);
+  const std::uint32_t equal = first == 0 ? 1 : 0;
+  plan.sampled_calls = {first, below(plan.calls), below(plan.calls)};
+  std::vector<std::uint64_t> known;  // changes that the reference has answered
+  for (int i = 0; i < 2; ++i) {
+    const std::uint64_t change_seed = random() | 1U;  // 0 is no change
+    auto made = with_reference(plan.stage, [&] {
+      return reference_->changed_trial(*trial_data_, change_seed, basis_, options_.stop);
+    });
+    auto* data = std::get_if<std::shared_ptr<const TrialData>>(&made);
+    if (data == nullptr || !*data) return;  // none of the problem's values may be changed
+    plan.changed[change_seed] = *data;
+    known.push_back(change_seed);
+  }
   constexpr std::uint32_t kUnchangedOneIn = 4;
   for (std::uint32_t i = 0; i < plan.calls; ++i) {
-    plan.change_seeds.push_back(below(kUnchangedOneIn) == 0 ? 0 : random());
+    plan.change_seeds.push_back(below(kUnchangedOneIn) == 0 ? 0 : random() | 1U);
   }
-  // Of those that are looked at one at least is changed, and soon.
   for (const std::uint32_t call : plan.sampled_calls) {
-    if (plan.change_seeds[call] != 0) plan.change_seeds[call] = change_seed;
+    if (plan.change_seeds[call] != 0) plan.change_seeds[call] = known.front();
   }
-  plan.change_seeds[plan.sampled_calls.front()] = change_seed;
+  plan.change_seeds[plan.sampled_calls.back()] = known.back();
+  plan.change_seeds[first] = known.front();
+  plan.change_seeds[equal] = plan.change_seeds[equal + 1] = 0;
 }
 
 }  // namespace drk::worker

@@ -256,6 +256,29 @@ TEST(Decide, KeepsWhatWasSeenBeforeAFailure) {
   EXPECT_EQ(decide_text(seen), "undecided/infra:") << "a reward must not hang on it";
 }
 
+TEST(Decide, LetsNobodyThatWasWrongAskForAGpu) {
+  Observations seen = honest();
+  seen.candidate_failure = failure(FailureKind::needs_gpu);
+  seen.trials[1].comparison.mismatch = mismatch(MismatchKind::value);
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output");
+  seen.trials[2].comparison.mismatch = mismatch(MismatchKind::subclass);
+  EXPECT_EQ(decide_text(seen), "rejected[lazy_output]/none: wrong_output lazy_output");
+  seen.degenerate = "an output of zeros is right in 5 of 5 trials";
+  EXPECT_EQ(decide_text(seen),
+            "rejected[degenerate_problem]/task: degenerate_problem wrong_output lazy_output");
+}
+
+TEST(Decide, BlamesWhoNeedsAGpuOnlyAfterACall) {
+  Observations seen = honest();
+  seen.candidate_failure = failure(FailureKind::needs_gpu);
+  EXPECT_EQ(decide_text(seen), "runtime_failed/candidate: crash");
+  seen.trials.resize(1);
+  seen.trials[0].compared = false;
+  EXPECT_EQ(decide_text(seen), "runtime_failed/candidate: crash") << "an output that nobody knows";
+  seen.trials.clear();
+  EXPECT_EQ(decide_text(seen), "undecided/infra:");
+}
+
 TEST(Decide, NamesAnswersThatWereKept) {
   Observations seen = honest();
   seen.timed_work = {4, 8, 8, 0};
@@ -271,6 +294,13 @@ TEST(Decide, NamesAnswersThatWereKept) {
   seen = honest();
   seen.trials[3].comparison.mismatch = mismatch(MismatchKind::value);
   seen.trials[3].repeats = 1;
+  EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output cached_output");
+}
+
+TEST(Decide, NamesAnswersToOtherInputs) {
+  Observations seen = honest();
+  seen.trials[1].comparison.mismatch = mismatch(MismatchKind::value);
+  seen.trials[1].is_of_other_inputs = true;
   EXPECT_EQ(decide_text(seen), "wrong_output/none: wrong_output cached_output");
 }
 

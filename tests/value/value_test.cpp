@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 #include <limits>
 
@@ -76,6 +77,23 @@ TEST(ExtentBytes, CountsGapsButNotRepeats) {
   EXPECT_EQ(extent_bytes(make(DType::complex128, {})), 16U);
 }
 
+TEST(Sizes, AreTheLargestNumberWhereTheyCannotBeCounted) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  const Tensor wide = make(DType::float32, {1LL << 31, 1LL << 31});  // 2^62 elements, 2^64 bytes
+  EXPECT_EQ(element_count(wide), 1LL << 62);
+  EXPECT_EQ(extent_bytes(wide), kMost);
+  EXPECT_EQ(extent_bytes(make(DType::float32, {1LL << 62})), kMost);
+  EXPECT_EQ(extent_bytes(make(DType::int8, {1LL << 62})), std::uint64_t{1} << 62);
+  const Tensor wider = make(DType::int8, {1LL << 40, 1LL << 40});
+  EXPECT_EQ(element_count(wider), kHuge);
+  EXPECT_EQ(extent_bytes(wider), kMost);
+  const Tensor deep = make(DType::int8, {2, 1LL << 40, 1LL << 40});
+  EXPECT_EQ(deep.strides, (std::vector<std::int64_t>{kHuge, 1LL << 40, 1}));
+  const Tensor empty = make(DType::float32, {1LL << 40, 1LL << 40, 0});
+  EXPECT_EQ(element_count(empty), 0);
+  EXPECT_EQ(extent_bytes(empty), 0U);
+}
+
 TEST(DenseStrides, AreRowMajor) {
   EXPECT_EQ(dense_strides(std::vector<std::int64_t>{2, 3, 4}),
             (std::vector<std::int64_t>{12, 4, 1}));
@@ -100,6 +118,22 @@ TEST(LayOut, AlignsEveryTensorAndOverlapsNone) {
   EXPECT_EQ(bundle.tensors[3].offset_bytes, 768U);
   EXPECT_EQ(bundle.block_bytes, 1024U);
   EXPECT_NO_THROW(check(bundle, 1024));
+}
+
+TEST(LayOut, NeverFitsWhatCannotBeCountedIntoAFewBytes) {
+  const Tensor half = make(DType::int8, {kHuge});  // 2^63 - 1 bytes
+  const std::vector<Tensor> cases[] = {{make(DType::float32, {1LL << 62})},
+                                       {half, half, half},
+                                       {half, half, make(DType::int8, {4})}};
+  for (const auto& tensors : cases) {
+    Bundle bundle;
+    bundle.tensors = tensors;
+    lay_out(bundle);
+    EXPECT_GE(bundle.block_bytes, std::uint64_t{1} << 63) << tensors.size();
+    EXPECT_TRUE(throws_error(ErrorCode::corrupt, "smaller than announced", [&] {
+      check(bundle, std::uint64_t{1} << 40);
+    })) << tensors.size();
+  }
 }
 
 TEST(ForEachLeaf, SpellsPathsLikePython) {
@@ -152,6 +186,8 @@ TEST(Check, AcceptsTensorsWithoutElements) {
   bundle.tensors[0] = make(DType::float32, {3, 0, 1000});
   EXPECT_NO_THROW(check(bundle, 256));
   EXPECT_EQ(element_count(bundle.tensors[0]), 0);
+  bundle.tensors[0] = make(DType::float32, {1LL << 40, 0, 1LL << 40});
+  EXPECT_NO_THROW(check(bundle, 256)) << "torch makes such";
 }
 
 TEST(Check, RefusesWhatDoesNotFit) {
@@ -207,6 +243,10 @@ TEST(Check, RefusesShapesAndStridesThatOverflow) {
       {"product wraps to 0", {1LL << 32, 1LL << 32}, {0, 0}, "too many elements"},
       {"product wraps to 4", {1LL << 31, (1LL << 33) + 1}, {0, 0}, "too many elements"},
       {"one size at the limit", {kHuge}, {1}, "too many elements"},
+      {"bytes wrap to 0", {1LL << 62}, {1}, "too many elements"},
+      {"bytes wrap to 0, expanded", {1LL << 62}, {0}, "too many elements"},
+      {"bytes wrap to 0, by two", {1LL << 31, 1LL << 31}, {1LL << 31, 1}, "too many elements"},
+      {"nothing in it, but for a sign", {0, -1}, {1, 1}, "negative size or stride"},
       {"stride product wraps", {3, 4}, {kHuge / 2 + 2, 1}, "extent out of range"},
       {"sum of extents wraps", {2, 2, 2}, {kHuge / 4, kHuge / 4, kHuge / 4}, "extent out of range"},
       {"last element at 2^60", {2}, {1LL << 60}, "does not fit"},
@@ -273,6 +313,43 @@ TEST(Check, RefusesTreesThatPointNowhere) {
     Bundle bundle = sound();
     c.spoil(bundle);
     EXPECT_TRUE(throws_error(ErrorCode::corrupt, c.error, [&] { check(bundle, 256); })) << c.what;
+  }
+}
+
+TEST(FewChanges, GiveTwoElementsOfEachRealTensorAnothersValue) {
+  Bundle bundle;
+  bundle.tensors.push_back({DType::float32, {4, 100}, {100, 1}, 0, false, {}});
+  bundle.tensors.push_back({DType::int64, {50}, {1}, 0, false, {}});
+  bundle.tensors.push_back({DType::float64, {1}, {1}, 0, false, {}});
+  bundle.tensors.push_back({DType::bfloat16, {8, 3}, {3, 1}, 0, false, {}});
+  lay_out(bundle);
+  std::vector<std::byte> before(bundle.block_bytes);
+  for (std::size_t i = 0; i < before.size(); ++i) before[i] = static_cast<std::byte>(i * 31 % 251);
+  const std::vector<Change> changes = few_changes(bundle, 7);
+  ASSERT_EQ(changes.size(), 4U) << "none of integers, none where there is one element";
+  std::vector<std::byte> after = before;
+  apply(changes, before, after);
+  std::size_t differ = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) differ += before[i] != after[i] ? 1 : 0;
+  EXPECT_GT(differ, 0U);
+  EXPECT_LE(differ, 2 * sizeof(float) + 2 * 2);
+  for (const Change& change : changes) {
+    EXPECT_NE(change.to_bytes, change.from_bytes);
+    EXPECT_EQ(0,
+              std::memcmp(&after[change.to_bytes], &before[change.from_bytes], change.size_bytes));
+  }
+  EXPECT_NE(few_changes(bundle, 8).front().to_bytes, changes.front().to_bytes);
+}
+
+TEST(FewChanges, StayWithinStridedTensors) {
+  Bundle bundle;
+  bundle.tensors.push_back({DType::float32, {5, 3}, {16, 2}, 0, false, {}});
+  lay_out(bundle);
+  for (std::uint64_t seed = 1; seed < 200; ++seed) {
+    for (const Change& change : few_changes(bundle, seed)) {
+      EXPECT_LE(change.to_bytes + sizeof(float), extent_bytes(bundle.tensors[0]));
+      EXPECT_EQ(change.to_bytes % (2 * sizeof(float)), 0U) << "a gap between elements";
+    }
   }
 }
 

@@ -208,34 +208,42 @@ TEST_F(BadInput, AnErrorWhoseTextCannotBePrintedIsStillAnError) {
 }
 
 TEST_F(BadInput, WhatTheInterpreterCannotRunIsNobodysFault) {
-  const std::string two_configs = R"(
-import torch
-import torch.nn as nn
-import triton
-import triton.language as tl
-
-@triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])
-@triton.jit
-def k(x_ptr, n, BLOCK: tl.constexpr):
-    tl.store(x_ptr + tl.arange(0, BLOCK), 0.0)
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        y = torch.empty_like(x)
-        k[(1,)](y, y.numel())
-        return y
-)";
+  const std::string asks_driver = candidate_with(
+      "triton.runtime.driver.active.get_current_target(); return torch.relu(x)", "import triton\n");
   const std::string compiles = candidate_with(
       "return x",
       "from torch.utils.cpp_extension import load_inline\n"
       "load_inline('m', cpp_sources='', cuda_sources='__global__ void k() {}', functions=[])");
-  for (const std::string& code : {two_configs,
+  for (const std::string& code : {asks_driver,
                                   candidate_with("return torch.relu(x.cuda())"),
                                   candidate_with("s = torch.cuda.Stream(); return torch.relu(x)"),
                                   compiles}) {
     const task::Result result = evaluator().evaluate(make_task(kReluReference, code));
     EXPECT_EQ(kind_of(result), "undecided") << text_of(result);
     EXPECT_EQ(result.verdict.fault, task::Fault::infra);
+  }
+}
+
+TEST_F(BadInput, WhatOnlyCallsItselfTheInstallationIsTheCandidates) {
+  const std::string code = candidate_with(
+      "exec(compile('raise RuntimeError()', FILE, 'exec'))",
+      "import sysconfig\nFILE = sysconfig.get_path('stdlib') + '/mine/torch/cuda/mine.py'\n");
+  const task::Result result = evaluator().evaluate(make_task(kReluReference, code));
+  EXPECT_EQ(kind_of(result), "runtime_failed") << text_of(result);
+  EXPECT_EQ(result.verdict.fault, task::Fault::candidate);
+}
+
+TEST_F(BadInput, AWrongOutputIsWrongWhateverIsAskedForAfterwards) {
+  const struct {
+    const char* first;
+    const char* outcome;
+  } cases[] = {{"x", "wrong_output"}, {"torch.relu(x)", "runtime_failed"}};
+  for (const auto& c : cases) {
+    const std::string code = candidate_with(std::string("CALLS.append(1); return ") + c.first +
+                                                " if len(CALLS) == 1 else torch.relu(x.cuda())",
+                                            "CALLS = []\n");
+    const task::Result result = evaluator().evaluate(make_task(kReluReference, code));
+    EXPECT_EQ(kind_of(result), c.outcome) << text_of(result);
   }
 }
 

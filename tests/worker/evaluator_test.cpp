@@ -80,6 +80,33 @@ TEST_F(EvaluatorTest, RunsLoopsOverRunTimeBounds) {
   EXPECT_EQ(kind_of(result), "accepted") << text_of(result);
 }
 
+TEST_F(EvaluatorTest, TakesTheFirstConfigThatPruningLeaves) {
+  std::string code = kReluCandidate;
+  code.replace(code.find("@triton.jit"), 0, R"(
+def large_ones(configs, named_args, **kwargs):
+    return [config for config in configs if config.kwargs["BLOCK"] >= 1024]
+
+@triton.autotune(
+    [triton.Config({"BLOCK": block}, num_warps=8) for block in (64, 1024, 2048)],
+    key=["n"],
+    prune_configs_by={"early_config_prune": large_ones},
+)
+)");
+  const std::string value = "tl.maximum(tl.load(x_ptr + offs, mask=mask), 0.0)";
+  code.replace(code.find(value), value.size(), "tl.where(BLOCK == 1024, " + value + ", -1.0)");
+  const std::string launch =
+      "relu_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)";
+  code.replace(
+      code.find(launch),
+      launch.size(),
+      "relu_kernel[lambda meta: (triton.cdiv(x.numel(), meta['BLOCK']),)](x, y, x.numel())");
+  const task::Result result = evaluator().evaluate(make_task(kReluReference, code));
+  ASSERT_EQ(kind_of(result), "accepted") << text_of(result);
+  const auto& kernels = result.observations.trials.at(0).kernels;
+  ASSERT_EQ(kernels.size(), 1U);
+  EXPECT_EQ(kernels[0].count, 1U) << "nothing is launched to choose";
+}
+
 /// relu of positive numbers, whose code says what it does not take.
 std::string picky_reference(const std::string& complaint) {
   return "import os\nimport torch\nimport torch.nn as nn\n\nclass Model(nn.Module):\n"
@@ -135,6 +162,41 @@ class ModelNew(ModelNew):
   EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const task::Finding& finding) {
     return finding.reason == task::Reason::phase_detection;
   })) << text_of(result);
+}
+
+TEST_F(EvaluatorTest, EachCallDrawsAsTheFirstOneDoes) {
+  std::string reference = kReluReference;
+  const std::string relu = "torch.relu(x)";
+  const std::string dropout = "torch.dropout(x, 0.5, True)";
+  reference.replace(reference.find(relu), relu.size(), "torch.relu(" + dropout + ")");
+  std::string candidate = kReluCandidate;
+  const std::string empty = "y = torch.empty_like(x)";
+  candidate.replace(candidate.find(empty), empty.size(), "x = " + dropout + "\n        " + empty);
+  task::Task task = make_task(reference, candidate);
+  task.measure_performance = true;
+  const task::Result result = evaluator().evaluate(task);
+  EXPECT_EQ(kind_of(result), "accepted") << text_of(result);
+}
+
+TEST_F(EvaluatorTest, ReadsSampledOutputsBeforeTheNextCall) {
+  const std::string code = std::string(kReluCandidate) + R"(
+class Late(ModelNew):
+    waiting = []
+    def forward(self, x):
+        y = torch.empty_like(x)
+        if torch.is_grad_enabled() or torch.is_inference_mode_enabled():
+            return super().forward(x)
+        self.waiting.append((x.clone(), y))
+        if len(self.waiting) == 2:
+            for source, target in self.waiting:
+                target.copy_(super().forward(source))
+            self.waiting.clear()
+        return y
+ModelNew = Late
+)";
+  task::Task task = make_task(kReluReference, code);
+  task.measure_performance = true;
+  EXPECT_EQ(kind_of(evaluator().evaluate(task)), "wrong_output");
 }
 
 TEST_F(EvaluatorTest, RefusesKernelsThatDoNotMatter) {

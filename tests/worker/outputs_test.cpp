@@ -83,6 +83,15 @@ TEST_F(Outputs, ThatDifferAreExplained) {
            Wrong{"x", "x.numpy()", "unsupported", "output"},
            Wrong{"x", "object()", "unsupported", "output"},
            Wrong{"x", "torch.empty(1).expand(1 << 40)", "oversize", "output"},
+           // Of so many bytes that 64 bits count none, or few.
+           Wrong{"x", "torch.empty(1).expand(1 << 62)", "oversize", "output"},
+           Wrong{"x", "torch.empty(1).expand(1 << 31, 1 << 31)", "oversize", "output"},
+           Wrong{"x", "[torch.empty(1).expand(1 << 61) for _ in 'four']", "oversize", "output"},
+           Wrong{"x", "torch.empty(1 << 40, 0, 1 << 40)", "shape", "output"},
+           Wrong{"x", "x[0, 0].view([1] * 65)", "unsupported", "output"},
+           // More than fits one message.
+           Wrong{"x", "[x[0, 0].view([1] * 64) for _ in range(900)]", "unsupported", "output"},
+           Wrong{"x", "[x[0, 0] for _ in range(999)]", "unsupported", "output"},
            Wrong{"{'a': [x, x]}", "{'a': [x, x + 1]}", "value", "output['a'][1]"},
            Wrong{"torch.complex(x, x)", "torch.complex(x, -x)", "value", "output"},
        }) {
@@ -93,6 +102,14 @@ TEST_F(Outputs, ThatDifferAreExplained) {
         << c.candidate << ": " << text_of(result);
     EXPECT_EQ(wrong->mismatch.path, c.path) << c.candidate;
   }
+}
+
+TEST_F(Outputs, OfManyPartsAreTimedToo) {
+  const std::string parts = "[x + i for i in range(300)]";
+  task::Task task = pair_of(parts, parts);
+  task.measure_performance = true;
+  const task::Result result = evaluator().evaluate(task);
+  EXPECT_EQ(kind_of(result), "accepted") << text_of(result);
 }
 
 TEST_F(Outputs, WrongValuesComeWithTheirPlaceAndExtent) {

@@ -268,6 +268,8 @@ struct Trial {
   GradMode grad = GradMode::off;
   /// The output is wrong, and bit for bit that of an earlier trial, from 0, where it was right.
   std::optional<std::uint32_t> repeats;
+  /// The output is wrong, and right for the inputs as other calls of the request found them.
+  bool is_of_other_inputs = false;
   /// New memory had all bits set, and so many elements of a wrong output still have.
   std::uint64_t untouched = 0;
   /// Programs of own kernels that were launched when the call, or one of the same request, was
@@ -287,6 +289,7 @@ BOOST_DESCRIBE_STRUCT(Trial,
                        inputs,
                        grad,
                        repeats,
+                       is_of_other_inputs,
                        untouched,
                        outside_programs))
 
