@@ -8,12 +8,12 @@
 #ifdef __x86_64__
 
 // The linker's, of the section below.
-// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-identifier-naming)
 extern "C" {
 [[gnu::visibility("hidden")]] extern const char __start_drk_channel;
 [[gnu::visibility("hidden")]] extern const char __stop_drk_channel;
 }
-// NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+// NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-identifier-naming)
 
 namespace drk {
 
