@@ -416,10 +416,9 @@ struct Called {
   /// Programs of own kernels that were launched behind a call: where no clock runs.
   std::uint64_t outside_programs = 0;
   std::vector<std::string> overrides;  ///< Of torch's operations that the core itself calls.
-  /// Elements in the last allocation. Where outputs of further calls were asked for, a list: of
-  /// each of `kept_calls`, as it was when that call was over, then of the last call.
+  /// Elements in the last allocation. Where calls are sampled, a list: of each that was made, as it
+  /// was when that call was over.
   value::Bundle output;
-  std::vector<std::uint32_t> kept_calls;  ///< Of those asked for, the ones that were made.
 };
 BOOST_DESCRIBE_STRUCT(Called,
                       (),
@@ -434,8 +433,7 @@ BOOST_DESCRIBE_STRUCT(Called,
                        bad_leaf,
                        outside_programs,
                        overrides,
-                       output,
-                       kept_calls))
+                       output))
 
 struct ToolsRan {
   static constexpr const char* kKind = "tools_ran";

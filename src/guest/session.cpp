@@ -406,9 +406,7 @@ class Session {
     }
     called.kernels = std::move(log.kernels);
     called.dropped_launches = log.dropped;
-    called.overrides = find_overrides(torch_);
-    if (pop_dispatch_modes(torch_) > 0)
-      called.overrides.push_back("a TorchDispatchMode was left on");
+    if (!is_reference_) note_overrides(called);
     if (request.want_output) {
       const bool as_list = !request.sampled_calls.empty();
       Exported exported = read_out("output", [&] {
@@ -426,6 +424,12 @@ class Session {
     output = Ref();
     release_memory();
     return called;
+  }
+
+  void note_overrides(Called& called) const {
+    called.overrides = find_overrides(torch_);
+    if (pop_dispatch_modes(torch_) == 0) return;
+    called.overrides.emplace_back("a TorchDispatchMode was left on");
   }
 
   /// The reference in float64, as far as its code lets it: by a model of its own, of equal weights.
@@ -501,7 +505,6 @@ class Session {
           outputs.add(output.get(), "output", Reading::at_once);
           return Exported{};
         });
-        called.kept_calls.push_back(i);
       }
     }
     if (recorder != nullptr) {
@@ -531,7 +534,14 @@ class Session {
     }
     FewChanges(const FewChanges&) = delete;
     FewChanges& operator=(const FewChanges&) = delete;
-    ~FewChanges() { put(saved_); }
+    ~FewChanges() {
+      try {
+        put(saved_);
+      } catch (const CudaFailed&) {
+        // A kernel has broken the context: there are no inputs any more, and whoever asks the
+        // device next is told.
+      }
+    }
 
    private:
     using Element = std::array<std::byte, 8>;  // or a part of it

@@ -9,6 +9,7 @@
 #include "worker/simple_reference.h"
 
 #include <map>
+#include <random>
 #include <type_traits>
 
 namespace drk::worker {
@@ -112,6 +113,9 @@ class Evaluation {
   [[nodiscard]] bool run_last_trials();
   /// Chooses the timed calls whose outputs are looked at: nobody can know them beforehand.
   void choose_sampled_calls(CallPlan& plan);
+  /// Has most of the plan's calls find a few elements changed, the sampled ones such that the
+  /// reference has answered; none where the problem does not take that.
+  void change_inputs(CallPlan& plan, std::mt19937_64& random);
   /// An answer that does not look at its input, and is right everywhere.
   [[nodiscard]] std::string find_degeneracy() const;
   /// Of kernel_simple: the case that a seed stands for, and whether its output is compared.

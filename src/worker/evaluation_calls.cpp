@@ -316,27 +316,31 @@ void Evaluation::choose_sampled_calls(CallPlan& plan) {
   const std::uint32_t first = below(2) * (kAlways - 1);
   const std::uint32_t equal = first == 0 ? 1 : 0;
   plan.sampled_calls = {first, below(plan.calls), below(plan.calls)};
-  std::vector<std::uint64_t> known;  // changes that the reference has answered
-  for (int i = 0; i < 2; ++i) {
-    const std::uint64_t change_seed = random() | 1U;  // 0 is no change
+  change_inputs(plan, random);
+  if (plan.change_seeds.empty()) return;
+  plan.change_seeds[first] = plan.changed.begin()->first;
+  plan.change_seeds[equal] = plan.change_seeds[equal + 1] = 0;
+}
+
+void Evaluation::change_inputs(CallPlan& plan, std::mt19937_64& random) {
+  constexpr int kKnown = 2;  // changes that the reference has answered
+  constexpr std::uint32_t kUnchangedOneIn = 4;
+  std::vector<std::uint64_t> known;
+  for (int i = 0; i < kKnown; ++i) {
+    known.push_back(random() | 1U);  // 0 is no change
     auto made = with_reference(plan.stage, [&] {
-      return reference_->changed_trial(*trial_data_, change_seed, basis_, options_.stop);
+      return reference_->changed_trial(*trial_data_, known.back(), basis_, options_.stop);
     });
     auto* data = std::get_if<std::shared_ptr<const TrialData>>(&made);
     if (data == nullptr || !*data) return;  // none of the problem's values may be changed
-    plan.changed[change_seed] = *data;
-    known.push_back(change_seed);
+    plan.changed[known.back()] = *data;
   }
-  constexpr std::uint32_t kUnchangedOneIn = 4;
   for (std::uint32_t i = 0; i < plan.calls; ++i) {
-    plan.change_seeds.push_back(below(kUnchangedOneIn) == 0 ? 0 : random() | 1U);
+    plan.change_seeds.push_back(random() % kUnchangedOneIn == 0 ? 0 : random() | 1U);
   }
   for (const std::uint32_t call : plan.sampled_calls) {
-    if (plan.change_seeds[call] != 0) plan.change_seeds[call] = known.front();
+    if (plan.change_seeds[call] != 0) plan.change_seeds[call] = known[random() % kKnown];
   }
-  plan.change_seeds[plan.sampled_calls.back()] = known.back();
-  plan.change_seeds[first] = known.front();
-  plan.change_seeds[equal] = plan.change_seeds[equal + 1] = 0;
 }
 
 }  // namespace drk::worker

@@ -43,7 +43,7 @@ TEST(MapsFile, IsParsedAndWhatIsNoneIsLeftOut) {
   EXPECT_EQ(ranges[2].name, "");
 }
 
-TEST(CodeWatch, ReadsThisProcessAsIAmMapped) {
+TEST(MapsFile, OfThisProcessNamesThisProgram) {
   std::ifstream file("/proc/self/maps");
   std::ostringstream text;
   text << file.rdbuf();

@@ -248,6 +248,7 @@ struct KernelShare {
 ///   shifted  the mean is taken off what has one sign; else a standard deviation is added
 ///   scaled   times 3
 ///   special  one in 24 each becomes 0, becomes -0, or repeats its neighbour
+/// Float32 in `shifted` and `scaled` then moves to just above what TF32 and float16 can hold.
 enum class Distribution : std::uint8_t { given, shifted, scaled, special };
 BOOST_DESCRIBE_ENUM(Distribution, given, shifted, scaled, special)
 

