@@ -238,7 +238,8 @@ TEST_F(CliWithPython, RejudgeDrawsTheVerdictFromWhatWasSeen) {
 // A third of the project's own: what is missed, and who is wrongly accused. `make hacks` runs all.
 TEST_F(CliWithPython, HacksAreCaughtAndTheirHonestTwinsAreNot) {
   const std::string folder = std::string(DRK_SOURCE_DIR) + "/tests/redteam";
-  const Ended run = judge({"hacks", folder, "--share", "3", "--timeout", "30", "--json"});
+  const Ended run =
+      judge({"hacks", folder, "--share", "3", "--jobs", "2", "--timeout", "40", "--json"});
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
   const json::Value report = json::parse(run.out);
   for (const json::Value& row : report.at("rows").as_array()) {

@@ -72,7 +72,8 @@ class Program {
   }
 
   [[nodiscard]] Ended wait(ChildProcess child) const {
-    const std::optional<int> status = child.wait_for(std::chrono::minutes(2));
+    // For what hangs. The longest run judges dozens of candidates, on whatever machine this is.
+    const std::optional<int> status = child.wait_for(std::chrono::minutes(6));
     Ended ended;
     if (status) {
       ended.exit_code = WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);
