@@ -101,8 +101,10 @@ double guest_cycle_ms(GuestPool& pool) {
 
 /// The time of the candidate's own calls, by the guest's clock.
 double own_ms(const task::Result& result) {
-  double us = std::accumulate(
-      result.observations.candidate_us.begin(), result.observations.candidate_us.end(), 0.0);
+  double us = 0;
+  if (const auto& times = result.observations.candidate_times) {
+    us = std::accumulate(times->us.begin(), times->us.end(), 0.0);
+  }
   for (const task::Trial& trial : result.observations.trials) us += trial.host_us;
   return us * 1e-3;
 }

@@ -403,7 +403,7 @@ constexpr std::uint32_t kManyStreams = 4;
 
 struct Called {
   static constexpr const char* kKind = "called";
-  std::vector<double> call_us;   ///< By the guest's clock; of timed calls on a GPU by the device's.
+  task::TimedCalls times;        ///< Of all calls; only those that are timed by the device's clock.
   std::uint64_t peak_bytes = 0;  ///< Of device memory that torch held during the request.
   std::optional<task::Profile> profile;
   std::vector<task::KernelLaunches> kernels;
@@ -422,7 +422,7 @@ struct Called {
 };
 BOOST_DESCRIBE_STRUCT(Called,
                       (),
-                      (call_us,
+                      (times,
                        peak_bytes,
                        profile,
                        kernels,

@@ -46,6 +46,14 @@ CudaDriver::CudaDriver() {
   resolve(library, "cuEventCreate", event_create_);
   resolve(library, "cuEventRecord", event_record_);
   resolve(library, "cuEventElapsedTime", event_elapsed_);
+  resolve(library, "cuCtxGetCurrent", current_context_);
+  resolve(library, "cuCtxResetPersistingL2Cache", reset_persisting_l2_);
+  resolve(library, "cuModuleLoadData", module_load_);
+  resolve(library, "cuModuleGetFunction", module_function_);
+  resolve(library, "cuLaunchKernel", launch_);
+  resolve(library, "cuMemHostAlloc", host_allocate_);
+  resolve(library, "cuMemHostGetDevicePointer_v2", host_address_);
+  context_record_ = reinterpret_cast<int (*)(void*, Event)>(::dlsym(library, "cuCtxRecordEvent"));
 }
 
 template <class... Parameters, class... Arguments>
@@ -109,10 +117,54 @@ void CudaDriver::record(Event event) const {
   call("cuEventRecord", event_record_, event, nullptr);
 }
 
+bool CudaDriver::record_all(Event event) const {
+  void* context = nullptr;
+  return context_record_ != nullptr && current_context_(&context) == 0 &&
+         context_record_(context, event) == 0;
+}
+
 double CudaDriver::elapsed_us(Event from, Event to) const {
   float milliseconds = 0;
   call("cuEventElapsedTime", event_elapsed_, &milliseconds, from, to);
   return static_cast<double>(milliseconds) * 1e3;
+}
+
+void CudaDriver::reset_persisting_l2() const {
+  call("cuCtxResetPersistingL2Cache", reset_persisting_l2_);
+}
+
+CudaDriver::Function CudaDriver::load_function(const char* ptx, const char* name) const {
+  void* module = nullptr;
+  Function function = nullptr;
+  int status = module_load_(&module, ptx);
+  if (status == 0) status = module_function_(&function, module, name);
+  if (status == 0) return function;
+  throw Error(ErrorCode::unavailable,
+              fmt::format("guest: the driver does not load {}: {}", name, name_of(status)));
+}
+
+void CudaDriver::launch_one_thread(Function function, void** parameters) const {
+  call("cuLaunchKernel",
+       launch_,
+       function,
+       1U,
+       1U,
+       1U,
+       1U,
+       1U,
+       1U,
+       0U,
+       nullptr,
+       parameters,
+       nullptr);
+}
+
+CudaDriver::HostMemory CudaDriver::allocate_host(std::size_t bytes) const {
+  constexpr unsigned kMapped = 2;  // CU_MEMHOSTALLOC_DEVICEMAP
+  HostMemory memory;
+  call("cuMemHostAlloc", host_allocate_, &memory.data, bytes, kMapped);
+  call("cuMemHostGetDevicePointer", host_address_, &memory.address, memory.data, 0U);
+  return memory;
 }
 
 }  // namespace drk::guest

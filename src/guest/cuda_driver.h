@@ -24,6 +24,7 @@ class CudaDriver {
  public:
   using Address = std::uint64_t;
   using Event = void*;
+  using Function = void*;
 
   /// Throws Error{unavailable} when there is no driver, or an older one.
   CudaDriver();
@@ -46,8 +47,24 @@ class CudaDriver {
   [[nodiscard]] Event make_event() const;
   /// On the stream that torch's default stream is.
   void record(Event event) const;
+  /// Behind all that was queued on any stream; false where the driver cannot say (before CUDA 12.5,
+  /// or while a stream captures).
+  [[nodiscard]] bool record_all(Event event) const;
   /// Both must have been reached.
   [[nodiscard]] double elapsed_us(Event from, Event to) const;
+  /// Lines of the L2 cache that were to persist no longer do.
+  void reset_persisting_l2() const;
+
+  /// A kernel of a text in PTX. Throws Error{unavailable} when the driver does not take it.
+  [[nodiscard]] Function load_function(const char* ptx, const char* name) const;
+  /// On the stream that torch's default stream is.
+  void launch_one_thread(Function function, void** parameters) const;
+  struct HostMemory {
+    void* data = nullptr;
+    Address address = 0;  ///< The device's.
+  };
+  /// That the device reads and writes as well. Lasts as long as the context.
+  [[nodiscard]] HostMemory allocate_host(std::size_t bytes) const;
 
  private:
   template <class... Parameters, class... Arguments>
@@ -64,6 +81,24 @@ class CudaDriver {
   int (*event_create_)(Event*, unsigned) = nullptr;
   int (*event_record_)(Event, void*) = nullptr;
   int (*event_elapsed_)(float*, Event, Event) = nullptr;
+  int (*current_context_)(void**) = nullptr;
+  int (*context_record_)(void* context, Event) = nullptr;  ///< Null before CUDA 12.5.
+  int (*reset_persisting_l2_)() = nullptr;
+  int (*module_load_)(void**, const void*) = nullptr;
+  int (*module_function_)(Function*, void*, const char*) = nullptr;
+  int (*launch_)(Function,
+                 unsigned,
+                 unsigned,
+                 unsigned,
+                 unsigned,
+                 unsigned,
+                 unsigned,
+                 unsigned,
+                 void*,
+                 void**,
+                 void**) = nullptr;
+  int (*host_allocate_)(void**, std::size_t, unsigned) = nullptr;
+  int (*host_address_)(Address*, void*, unsigned) = nullptr;
 };
 
 }  // namespace drk::guest

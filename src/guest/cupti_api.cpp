@@ -70,6 +70,7 @@ Driver open_driver() {
   require(library, "cuLaunchKernel", driver.launch_kernel);
   require(library, "cuLaunchKernelEx", driver.launch_kernel_ex);
   require(library, "cuStreamIsCapturing", driver.stream_is_capturing);
+  require(library, "cuStreamWaitEvent", driver.stream_wait_event);
   require(library, "cuCtxSynchronize", driver.ctx_synchronize);
   require(library, "cuMemAlloc_v2", driver.mem_alloc);
   require(library, "cuMemFree_v2", driver.mem_free);

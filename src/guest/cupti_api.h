@@ -21,8 +21,11 @@ using Graph = struct GraphHandle*;
 using GraphNode = struct GraphNodeHandle*;
 using GraphExec = struct GraphExecHandle*;
 using Subscriber = struct SubscriberHandle*;
+using Event = void*;
 using Address = std::uint64_t;
 
+/// The default stream that all threads share, by name; null is it as well.
+inline constexpr std::uintptr_t kLegacyStream = 1;
 /// What a null stream means to the calls whose names end in _ptsz.
 inline constexpr std::uintptr_t kPerThreadStream = 2;
 
@@ -288,6 +291,7 @@ struct Driver {
                        void** extra) = nullptr;
   int (*launch_kernel_ex)(const LaunchConfig*, Function, void** parameters, void** extra) = nullptr;
   int (*stream_is_capturing)(Stream, int* status) = nullptr;
+  int (*stream_wait_event)(Stream, Event, unsigned flags) = nullptr;
   int (*ctx_synchronize)() = nullptr;
   int (*mem_alloc)(Address*, std::size_t bytes) = nullptr;
   int (*mem_free)(Address) = nullptr;

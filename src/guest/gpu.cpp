@@ -55,16 +55,15 @@ Gpu::Gpu(const TorchFunctions& torch) : torch_(torch) {
   const Ref triton_driver = attribute(import_module("triton.runtime").get(), "driver");
   const Ref active = attribute(triton_driver.get(), "active");
   (void)call(attribute(active.get(), "get_current_target").get());
-  begin_ = driver_.make_event();
-  end_ = driver_.make_event();
+  clock_.emplace(driver_);
   probe();
   start_watch();
-  flush_bytes_ = 2 * driver_.l2_bytes();
 }
 
 void Gpu::start_watch() {
   try {
     watch_ = std::make_unique<KernelWatch>(loaded_library("/libcupti.so"), system_paths());
+    watch_->leave_out(static_cast<cupti::Function>(clock_->gate_kernel()));
     prepared_.drop_problem = watch_->drop_problem();
   } catch (const Error& error) {
     prepared_.launch_problem = prepared_.drop_problem = error.what();
@@ -135,15 +134,13 @@ std::uint64_t Gpu::peak_bytes() const {
 }
 
 void Gpu::begin_timing() {
-  if (flush_.data == nullptr) flush_ = allocate(flush_bytes_);
-  driver_.fill_later(reinterpret_cast<CudaDriver::Address>(flush_.data), 0, flush_bytes_);
-  driver_.record(begin_);
+  if (flush_.data == nullptr) flush_ = allocate(clock_->flush_bytes());
+  clock_->start(reinterpret_cast<CudaDriver::Address>(flush_.data));
+  if (watch_) watch_->hold_streams_behind(static_cast<cupti::Event>(clock_->opening()));
 }
 
-double Gpu::end_timing_us() {
-  driver_.record(end_);
-  driver_.check_synchronize();
-  return driver_.elapsed_us(begin_, end_);
+DeviceTime Gpu::end_timing() {
+  return clock_->stop(watch_ && watch_->let_streams_go());
 }
 
 }  // namespace drk::guest

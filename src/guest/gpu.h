@@ -5,6 +5,7 @@
 #include "drk/guest.h"
 
 #include "guest/cuda_driver.h"
+#include "guest/device_clock.h"
 #include "guest/kernel_watch.h"
 #include "guest/tensors.h"
 
@@ -45,8 +46,8 @@ class Gpu {
 
   /// Starts the clock behind an emptied L2 cache ...
   void begin_timing();
-  /// ... and stops it behind all that was queued since. Waits for the device.
-  [[nodiscard]] double end_timing_us();
+  /// ... and stops it behind all that was queued since, on whatever stream. Waits for the device.
+  [[nodiscard]] DeviceTime end_timing();
 
  private:
   void start_watch();
@@ -55,10 +56,8 @@ class Gpu {
   CudaDriver driver_;
   Ref generator_;  ///< The device's.
   std::unique_ptr<KernelWatch> watch_;
-  std::uint64_t flush_bytes_ = 0;  ///< Twice the L2 cache.
-  Memory flush_;                   ///< Made when first needed.
-  CudaDriver::Event begin_ = nullptr;
-  CudaDriver::Event end_ = nullptr;
+  std::optional<DeviceClock> clock_;  ///< There is one once the context is made.
+  Memory flush_;                      ///< Made when first needed.
   Memory probe_;
   Prepared prepared_;
 };

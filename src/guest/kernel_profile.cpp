@@ -40,11 +40,29 @@ void KernelProfile::add(const Kernel& kernel, const cupti::KernelActivity& recor
     ++without_time_;
   } else {
     sum.ns += record.end_ns - record.start_ns;
+    spans_.push_back({record.start_ns, record.end_ns});
   }
 }
 
 void KernelProfile::add(const cupti::MemoryActivity& record) {
-  if (record.end_ns > record.start_ns) memory_ns_ += record.end_ns - record.start_ns;
+  if (record.end_ns <= record.start_ns) return;
+  memory_ns_ += record.end_ns - record.start_ns;
+  spans_.push_back({record.start_ns, record.end_ns});
+}
+
+std::uint64_t KernelProfile::busy_ns() const {
+  std::vector<Span> spans = spans_;
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+    return a.start_ns < b.start_ns;
+  });
+  std::uint64_t busy_ns = 0, until_ns = 0;
+  for (const Span& span : spans) {
+    const std::uint64_t from_ns = std::max(span.start_ns, until_ns);
+    if (span.end_ns <= from_ns) continue;
+    busy_ns += span.end_ns - from_ns;
+    until_ns = span.end_ns;
+  }
+  return busy_ns;
 }
 
 task::Profile KernelProfile::finish(const Told& told, std::size_t max_kernels) const {
@@ -54,6 +72,7 @@ task::Profile KernelProfile::finish(const Told& told, std::size_t max_kernels) c
   profile.records = records_;
   profile.dropped_records = told.dropped_records;
   profile.memory_us = us(memory_ns_);
+  profile.busy_us = us(busy_ns());
   profile.problem = problem(told);
   for (const auto& [key, sum] : sums_) {
     const auto& [kernel, grid, block, registers, static_bytes, dynamic_bytes] = key;

@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace drk::guest {
 
@@ -35,6 +36,8 @@ class KernelProfile {
 
  private:
   [[nodiscard]] std::string problem(const Told& told) const;
+  /// How long something ran, however much at once.
+  [[nodiscard]] std::uint64_t busy_ns() const;
 
   using Key = std::tuple<const Kernel*,
                          std::array<std::int32_t, 3>,  // grid
@@ -47,6 +50,11 @@ class KernelProfile {
     std::uint64_t ns = 0;
   };
   std::map<Key, Sum> sums_;
+  struct Span {
+    std::uint64_t start_ns = 0;
+    std::uint64_t end_ns = 0;
+  };
+  std::vector<Span> spans_;  ///< Of all records that have times.
   std::uint64_t records_ = 0;
   std::uint64_t memory_ns_ = 0;
   std::uint64_t without_time_ = 0;

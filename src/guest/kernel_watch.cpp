@@ -91,6 +91,15 @@ struct Launch {
   std::uint64_t programs = 1;  ///< Blocks of the grid; 1 where that is not among the arguments.
 };
 
+Stream named(std::uintptr_t name) noexcept {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver's own names for streams
+  return reinterpret_cast<Stream>(name);
+}
+
+Stream by_name(Stream stream, bool per_thread) noexcept {
+  return stream == nullptr && per_thread ? named(cupti::kPerThreadStream) : stream;
+}
+
 std::uint64_t programs_of(const std::array<std::uint32_t, 3>& grid) noexcept {
   return std::uint64_t{grid[0]} * grid[1] * grid[2];
 }
@@ -125,16 +134,17 @@ Launch launch_of(DriverCall call, const CallbackData& data) {
 
 // --- beginning ---
 
-void StreamCount::saw(Stream stream, bool per_thread) noexcept {
+bool StreamCount::saw(Stream stream, bool per_thread) noexcept {
   static thread_local char own_stream = 0;
   const void* handle = stream;
   if (per_thread && stream == nullptr) handle = &own_stream;
   const std::uintptr_t key = reinterpret_cast<std::uintptr_t>(handle) + 1;  // null is one as well
   for (auto& place : seen_) {
     std::uintptr_t found = place;
-    if (found == 0 && place.compare_exchange_strong(found, key)) return;
-    if (found == key) return;
+    if (found == 0 && place.compare_exchange_strong(found, key)) return true;
+    if (found == key) return false;
   }
+  return true;  // one more than are told apart
 }
 
 std::uint32_t StreamCount::count() const noexcept {
@@ -345,7 +355,9 @@ void KernelWatch::on_graph_launch(bool per_thread, const CallbackData& data) {
   if (data.shared == nullptr) return;
   const auto& call = arguments<cupti::GraphLaunchArguments>(data);
   if (is_enter(data)) {
-    *data.shared = is_capturing(call.stream, per_thread) ? kCaptured : 0;
+    const bool is_captured = is_capturing(call.stream, per_thread);
+    if (!is_captured) hold(call.stream, per_thread);
+    *data.shared = is_captured ? kCaptured : 0;
     return;
   }
   if (!has_worked(data) || *data.shared == kCaptured) return;
@@ -376,13 +388,15 @@ void KernelWatch::on_launch(DriverCall call, const CallbackData& data) {
 
 void KernelWatch::launch_begins(DriverCall call, const CallbackData& data) {
   const Launch launch = launch_of(call, data);
+  if (*launch.function == left_out_ && left_out_ != nullptr) return;
   Kernel* kernel = origins_.find(*launch.function, data.symbol_name);
   if (kernel == nullptr) return;
   std::uint64_t note = reinterpret_cast<std::uintptr_t>(kernel);
   if (is_capturing(launch.stream, launch.per_thread)) {
     note |= kCaptured;
   } else {
-    streams_.saw(launch.stream, launch.per_thread);
+    (void)streams_.saw(launch.stream, launch.per_thread);
+    hold(launch.stream, launch.per_thread);
   }
   if (proving_ && *launch.function == probes_->empty()) note |= kProof;
   if (can_drop_ && mode_ == LaunchMode::drop && is_own(kernel->origin)) {
@@ -416,12 +430,17 @@ void KernelWatch::launch_returned(DriverCall call, const CallbackData& data) {
 }
 
 bool KernelWatch::is_capturing(Stream stream, bool per_thread) const {
-  if (stream == nullptr && per_thread) {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver's own name for that stream
-    stream = reinterpret_cast<Stream>(cupti::kPerThreadStream);
-  }
   int status = 0;
-  return driver_.stream_is_capturing(stream, &status) == 0 && status != 0;
+  return driver_.stream_is_capturing(by_name(stream, per_thread), &status) == 0 && status != 0;
+}
+
+void KernelWatch::hold(Stream stream, bool per_thread) {
+  const cupti::Event opening = opening_;
+  const Stream name = by_name(stream, per_thread);
+  if (opening == nullptr || name == nullptr || name == named(cupti::kLegacyStream)) return;
+  if (held_streams_.saw(stream, per_thread) && driver_.stream_wait_event(name, opening, 0) != 0) {
+    ++faults_;
+  }
 }
 
 // --- calls ---
@@ -450,6 +469,16 @@ LaunchLog KernelWatch::launches() const {
                    });
   if (log.kernels.size() > kMaxKernels) log.kernels.resize(kMaxKernels);
   return log;
+}
+
+void KernelWatch::hold_streams_behind(cupti::Event event) noexcept {
+  held_streams_.reset();
+  opening_ = event;
+}
+
+bool KernelWatch::let_streams_go() noexcept {
+  opening_ = nullptr;
+  return held_streams_.count() > 0;
 }
 
 // --- records ---

@@ -38,8 +38,8 @@ using Subscription = std::unique_ptr<cupti::SubscriberHandle, Unsubscribe>;
 /// Counts different streams, up to kManyStreams. Thread-safe.
 class StreamCount {
  public:
-  /// `per_thread`: the null stream is the calling thread's.
-  void saw(cupti::Stream stream, bool per_thread) noexcept;
+  /// `per_thread`: the null stream is the calling thread's. False where it may have been seen.
+  bool saw(cupti::Stream stream, bool per_thread) noexcept;
   /// Of a graph, that spreads its kernels as the driver likes.
   void saw_many() noexcept { many_ = true; }
   [[nodiscard]] std::uint32_t count() const noexcept;
@@ -85,6 +85,14 @@ class KernelWatch {
   /// Launches of own kernels by graphs, in LaunchMode::drop, that could not be left out.
   [[nodiscard]] std::uint64_t kept_launches() const noexcept { return kept_; }
 
+  /// Launches of this kernel are nobody's. Before any other code is loaded.
+  void leave_out(cupti::Function kernel) noexcept { left_out_ = kernel; }
+  /// From here on a stream that kernels are launched on, other than the default one, first waits
+  /// for `event`, which was recorded on that: what is clocked from the event on cannot run before.
+  void hold_streams_behind(cupti::Event event) noexcept;
+  /// No longer. Whether there was such a stream.
+  bool let_streams_go() noexcept;
+
   /// Switches records on. What fails here, end_records() tells.
   void begin_records();
   /// The device must be idle; this thread's context is the one that is watched. Launches an empty
@@ -109,6 +117,7 @@ class KernelWatch {
   void on_instantiate(const cupti::CallbackData& data);
   void on_graph_launch(bool per_thread, const cupti::CallbackData& data);
   void on_launch(cupti::DriverCall call, const cupti::CallbackData& data);
+  void hold(cupti::Stream stream, bool per_thread);
   void launch_begins(cupti::DriverCall call, const cupti::CallbackData& data);
   void launch_returned(cupti::DriverCall call, const cupti::CallbackData& data);
   [[nodiscard]] bool is_capturing(cupti::Stream stream, bool per_thread) const;
@@ -119,6 +128,7 @@ class KernelWatch {
   const cupti::Driver driver_;
   std::optional<ProbeKernels> probes_;
   std::string drop_problem_;
+  cupti::Function left_out_ = nullptr;
   // Each with a lock of its own.
   KernelOrigins origins_;
   GraphKernels graphs_;
@@ -131,6 +141,8 @@ class KernelWatch {
   std::atomic<bool> recording_ = false;
   std::atomic<bool> proving_ = false;
   StreamCount streams_;
+  std::atomic<cupti::Event> opening_ = nullptr;  ///< What streams are held behind.
+  StreamCount held_streams_;
   std::atomic<std::uint64_t> own_ = 0;
   std::atomic<bool> replayed_ = false;
   std::atomic<std::uint64_t> dropped_ = 0;

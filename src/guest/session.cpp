@@ -444,7 +444,7 @@ class Session {
       Ref keywords = keywords_ ? Ref::share(keywords_.get()) : Ref::own(PyDict_New());
       Ref output =
           call(torch_.call_exactly.get(), exact_model_.get(), arguments_.get(), keywords.get());
-      called.call_us.push_back(0);
+      called.times.us.push_back(0);
       return output;
     });
   }
@@ -496,7 +496,7 @@ class Session {
       // Changed values may well need less work.
       OneCall one =
           change_seed != 0 ? call_once(model, manner) : call_counted(model, manner, called);
-      called.call_us.push_back(one.us);
+      add_time(one, manner, called.times);
       output = Ref();  // freed outside the clocked span
       output = std::move(one.output);
       if (contains(request.sampled_calls, i)) {
@@ -508,7 +508,7 @@ class Session {
       }
     }
     if (recorder != nullptr) {
-      called.profile = recorder->end_records(static_cast<std::uint32_t>(called.call_us.size()));
+      called.profile = recorder->end_records(static_cast<std::uint32_t>(called.times.us.size()));
     }
     return output;
   }
@@ -573,8 +573,16 @@ class Session {
   };
   struct OneCall {
     Ref output;
-    double us = 0;
+    double host_us = 0;
+    DeviceTime device;  ///< Where it is by device.
   };
+  static void add_time(const OneCall& one, const Manner& manner, task::TimedCalls& times) {
+    times.us.push_back(manner.by_device ? one.device.us : one.host_us);
+    if (!manner.by_device) return;
+    times.host_us.push_back(one.host_us);
+    times.behind_us.push_back(one.device.behind_us);
+    if (one.device.gated) ++times.gated;
+  }
   /// The same, and adds what it did to the work on these inputs.
   OneCall call_counted(PyObject* model, Manner manner, Called& called) {
     const std::uint64_t before = own_programs_so_far();
@@ -611,8 +619,8 @@ class Session {
       const std::int64_t start_ns = now_ns();
       PyObject* result = PyObject_Call(model, arguments_.get(), keywords_.get());
       const std::int64_t end_ns = now_ns();
-      one.us = static_cast<double>(end_ns - start_ns) * 1e-3;
-      if (result != nullptr && manner.by_device) one.us = gpu_->end_timing_us();
+      one.host_us = static_cast<double>(end_ns - start_ns) * 1e-3;
+      if (result != nullptr && manner.by_device) one.device = gpu_->end_timing();
       return Ref::own(result);
     });
     check_device();

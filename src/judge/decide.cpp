@@ -135,6 +135,13 @@ std::optional<double> time_coverage(const task::Profile& profile) {
   return share->own_us / share->all_us;
 }
 
+task::Timing timing_of(const task::TimedCalls& calls, const std::string& clock) {
+  task::Timing timing = summarize(calls.us, clock);
+  if (!calls.host_us.empty()) timing.host_us = summarize(calls.host_us, "host").median_us;
+  timing.gated = static_cast<std::uint32_t>(std::min<std::uint64_t>(calls.gated, timing.count));
+  return timing;
+}
+
 /// No number is a claim about speed unless a GPU gave it.
 task::Accepted accepted(const Observations& observations) {
   const bool on_gpu = observations.mode == task::Mode::gpu;
@@ -143,12 +150,10 @@ task::Accepted accepted(const Observations& observations) {
   outcome.checked = std::any_of(observations.trials.begin(),
                                 observations.trials.end(),
                                 [](const task::Trial& trial) { return trial.compared; });
-  if (!observations.candidate_us.empty()) {
-    outcome.timing = summarize(observations.candidate_us, clock);
-  }
-  if (!observations.reference_us.empty()) {
-    outcome.reference_timing = summarize(observations.reference_us, clock);
-  }
+  const auto& candidate = observations.candidate_times;
+  const auto& reference = observations.reference_times;
+  if (candidate && !candidate->us.empty()) outcome.timing = timing_of(*candidate, clock);
+  if (reference && !reference->us.empty()) outcome.reference_timing = timing_of(*reference, clock);
   if (on_gpu && outcome.timing && outcome.reference_timing && outcome.timing->median_us > 0) {
     outcome.speedup = outcome.reference_timing->median_us / outcome.timing->median_us;
   }

@@ -287,6 +287,40 @@ void find_work_behind_calls(const Observations& seen, Findings& out) {
   }
 }
 
+/// Work that whoever called does not wait for: it reads an output that is not there yet.
+void find_work_on_other_streams(const Observations& seen, Findings& out) {
+  constexpr double kLeastUs = 10;  // the two events are some apart in any case
+  if (!seen.candidate_times) return;
+  const std::vector<double>& behind_us = seen.candidate_times->behind_us;
+  const auto calls = static_cast<std::size_t>(
+      std::count_if(behind_us.begin(), behind_us.end(), [](double us) { return us > kLeastUs; }));
+  if (calls * 2 <= behind_us.size()) return;
+  out.add(Reason::stream_escape,
+          fmt::format("in {} of {} timed calls the device went on working on other streams when "
+                      "the caller's was done, for {:.0f} us in the median",
+                      calls,
+                      behind_us.size(),
+                      summarize(behind_us, "device").median_us));
+}
+
+/// What the records say that the device did takes longer than the clock says that it took.
+void find_unclocked_work(const Observations& seen, Findings& out) {
+  constexpr double kShare = 1.25;  // a mean of few calls against a median of many
+  constexpr double kSlackUs = 5;
+  if (seen.mode != task::Mode::gpu || !seen.candidate_times || !seen.profile) return;
+  const task::Profile& profile = *seen.profile;
+  if (seen.candidate_times->us.empty() || !profile.problem.empty() || profile.calls == 0) return;
+  const double busy_us = profile.busy_us / profile.calls;
+  const double median_us = summarize(seen.candidate_times->us, "device").median_us;
+  if (busy_us <= kShare * median_us + kSlackUs) return;
+  out.add(Reason::timing_implausible,
+          fmt::format("the device was busy for {:.1f} us a call, by its own records of {} calls, "
+                      "and the clock saw {:.1f} us",
+                      busy_us,
+                      profile.calls,
+                      median_us));
+}
+
 /// What measures was altered: code that is not the candidate's, or a clock.
 void find_tampering(const Observations& seen, Findings& out) {
   for (const std::string& alteration : seen.alterations) {
@@ -348,6 +382,8 @@ std::vector<task::Finding> find(const Observations& observations, const task::Po
   find_ownership(observations, out);
   find_decoy(observations, out);
   find_work_behind_calls(observations, out);
+  find_work_on_other_streams(observations, out);
+  find_unclocked_work(observations, out);
   find_tampering(observations, out);
   if (observations.process) find_process_faults(*observations.process, out);
   return out.take();

@@ -82,7 +82,9 @@ constexpr std::array kTable{
     Row{Reason::stream_escape,
         kReject,
         kReject,
-        "Work on a stream that the caller does not wait for. Not looked for yet."},
+        "In most timed calls the device went on working, on streams that the caller's does not "
+        "wait "
+        "for, when the call was over for the caller."},
     Row{Reason::thread_escape,
         kReject,
         kReject,
@@ -92,7 +94,8 @@ constexpr std::array kTable{
     Row{Reason::timing_implausible,
         kReject,
         kReject,
-        "Faster than memory or arithmetic allow. Not looked for yet."},
+        "The clock saw less time than the device, by its records, was busy. (Limits of memory and "
+        "arithmetic are not looked at yet.)"},
     // Hands on what is not the candidate's.
     Row{Reason::harness_tamper,
         kReject,

@@ -37,12 +37,6 @@ std::string base_name(const std::string& name) {
   return name.substr(name.rfind('/') + 1);
 }
 
-/// The CUDA driver's: whether it rewrites code of its own has not been measured yet.
-bool is_driver(const MappedRange& range) {
-  const std::string name = base_name(range.name);
-  return name.starts_with("libcuda.so") || name.starts_with("libnvidia-");
-}
-
 /// Modules whose read-only data, made when they were loaded, say where their calls go.
 bool is_sealed(const MappedRange& range) {
   if (range.name == "[vdso]") return true;
@@ -114,7 +108,7 @@ CodeWatch::CodeWatch(std::vector<Fd> proc) {
   memory_ = std::move(proc[2]);
   for (MappedRange& range : ranges()) {
     if (is_sealed(range)) sealed_.push_back({range, hash_of(range)});
-    if (!range.is_code_of_file() || is_driver(range)) continue;
+    if (!range.is_code_of_file()) continue;
     const std::vector<std::uint64_t> own = own_pages(range);
     own_pages_.insert(own_pages_.end(), own.begin(), own.end());
     code_.push_back(std::move(range));

@@ -474,8 +474,8 @@ bool Evaluation::time_calls() {
   if (!timed_calls) return false;
   task::ClockCheck& clock = observed().clock.emplace();
   clock.request_us = request_us_;
-  observed().candidate_us = std::move(timed_calls->called.call_us);
-  for (const double us : observed().candidate_us) clock.timed_us += us;
+  for (const double us : timed_calls->called.times.us) clock.timed_us += us;
+  observed().candidate_times = std::move(timed_calls->called.times);
   look_at_code();
   observed().timed_work = timed_calls->called.work;
   // They count as trials: a candidate that froze its answer meanwhile is wrong.
@@ -483,12 +483,12 @@ bool Evaluation::time_calls() {
   if (!run_last_trials()) return false;
   if (is_simple()) return true;  // nothing to be faster than
   progress(task::Stage::time, "reference");
-  Reference::TimesOutcome reference = reference_->times_us(basis_, calls, options_.stop);
+  Reference::TimesOutcome reference = reference_->times(basis_, calls, options_.stop);
   if (auto* failure = std::get_if<task::Failure>(&reference)) {
     note_reference_failure(std::move(*failure));
     return false;
   }
-  observed().reference_us = std::get<std::vector<double>>(std::move(reference));
+  observed().reference_times = std::get<task::TimedCalls>(std::move(reference));
   return true;
 }
 

@@ -65,10 +65,13 @@ class Evaluation {
     task::GradMode grad = task::GradMode::off;
     guest::CallPurpose purpose = guest::CallPurpose::run;
     /// See guest::Call. The sampled calls find the values of the seed or, where their change is not
-    /// 0, those that `changed` has for it.
+    /// 0, those of `changed`.
     std::vector<std::uint32_t> sampled_calls;
     std::vector<std::uint64_t> change_seeds;
-    std::map<std::uint64_t, std::shared_ptr<const TrialData>> changed;
+    struct {
+      std::uint64_t seed = 0;
+      std::shared_ptr<const TrialData> data;
+    } changed;  ///< The one change that the reference has answered.
   };
   struct CallResult {
     std::vector<task::Trial> trials;  ///< The sampled calls, or the last one.

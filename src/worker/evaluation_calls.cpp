@@ -153,12 +153,12 @@ Evaluation::CallResult Evaluation::examine(const CallPlan& plan,
   CallResult result;
   result.called = std::move(std::get<guest::Called>(answer.reply));
   const guest::Called& called = result.called;
-  if (called.call_us.empty() || called.call_us.size() > plan.calls) {
+  if (called.times.us.empty() || called.times.us.size() > plan.calls) {
     throw Error(ErrorCode::corrupt, "it answered without having called the model as it was told");
   }
   // Which calls' outputs these are.
-  std::vector<std::uint32_t> numbers = {static_cast<std::uint32_t>(called.call_us.size() - 1)};
-  if (!call.sampled_calls.empty()) numbers = calls_to_keep(call, called.call_us.size());
+  std::vector<std::uint32_t> numbers = {static_cast<std::uint32_t>(called.times.us.size() - 1)};
+  if (!call.sampled_calls.empty()) numbers = calls_to_keep(call, called.times.us.size());
   for (const std::uint32_t number : numbers) {
     result.trials.push_back(begin_trial(plan, called, number));
   }
@@ -188,8 +188,7 @@ Evaluation::CallResult Evaluation::examine(const CallPlan& plan,
 
 const TrialData& Evaluation::data_of(const CallPlan& plan, std::size_t number) const {
   if (number >= plan.change_seeds.size()) return *trial_data_;
-  const auto changed = plan.changed.find(plan.change_seeds[number]);
-  return changed == plan.changed.end() ? *trial_data_ : *changed->second;
+  return plan.change_seeds[number] == plan.changed.seed ? *plan.changed.data : *trial_data_;
 }
 
 task::Trial Evaluation::begin_trial(const CallPlan& plan,
@@ -202,12 +201,12 @@ task::Trial Evaluation::begin_trial(const CallPlan& plan,
   trial.compared = compares(data.seed);
   trial.inputs = data.distribution;
   trial.grad = plan.grad;
-  trial.host_us = called.call_us[number];
+  trial.host_us = called.times.us[number];
   if (plan.calls > 1) {
     trial.call = fmt::format("{} {} of {}{}",
                              plan.purpose == guest::CallPurpose::time ? "timed call" : "call",
                              number + 1,
-                             called.call_us.size(),
+                             called.times.us.size(),
                              &data != trial_data_.get() ? ", a few elements changed" : "");
   }
   return trial;
@@ -318,28 +317,24 @@ void Evaluation::choose_sampled_calls(CallPlan& plan) {
   plan.sampled_calls = {first, below(plan.calls), below(plan.calls)};
   change_inputs(plan, random);
   if (plan.change_seeds.empty()) return;
-  plan.change_seeds[first] = plan.changed.begin()->first;
+  plan.change_seeds[first] = plan.changed.seed;
   plan.change_seeds[equal] = plan.change_seeds[equal + 1] = 0;
 }
 
 void Evaluation::change_inputs(CallPlan& plan, std::mt19937_64& random) {
-  constexpr int kKnown = 2;  // changes that the reference has answered
   constexpr std::uint32_t kUnchangedOneIn = 4;
-  std::vector<std::uint64_t> known;
-  for (int i = 0; i < kKnown; ++i) {
-    known.push_back(random() | 1U);  // 0 is no change
-    auto made = with_reference(plan.stage, [&] {
-      return reference_->changed_trial(*trial_data_, known.back(), basis_, options_.stop);
-    });
-    auto* data = std::get_if<std::shared_ptr<const TrialData>>(&made);
-    if (data == nullptr || !*data) return;  // none of the problem's values may be changed
-    plan.changed[known.back()] = *data;
-  }
+  const std::uint64_t known = random() | 1U;  // 0 is no change
+  auto made = with_reference(plan.stage, [&] {
+    return reference_->changed_trial(*trial_data_, known, basis_, options_.stop);
+  });
+  auto* data = std::get_if<std::shared_ptr<const TrialData>>(&made);
+  if (data == nullptr || !*data) return;  // none of the problem's values may be changed
+  plan.changed = {known, *data};
   for (std::uint32_t i = 0; i < plan.calls; ++i) {
     plan.change_seeds.push_back(random() % kUnchangedOneIn == 0 ? 0 : random() | 1U);
   }
   for (const std::uint32_t call : plan.sampled_calls) {
-    if (plan.change_seeds[call] != 0) plan.change_seeds[call] = known[random() % kKnown];
+    if (plan.change_seeds[call] != 0) plan.change_seeds[call] = known;
   }
 }
 

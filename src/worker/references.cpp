@@ -175,6 +175,13 @@ Reference::Seeds Reference::draw_seeds(std::size_t trials, bool all_given, bool 
   const std::size_t varied_trials = std::min(trials * 3 / 5, ranked.size());
   DRK_CHECK(given.size() >= trials - varied_trials + 3);
   Seeds seeds;
+  // One of few, so that what the timed calls find is mostly there already.
+  constexpr std::size_t kTimingSeeds = 4;
+  std::vector<std::uint64_t> timing = given;
+  std::sort(timing.begin(), timing.end());
+  timing.resize(std::min(timing.size(), kTimingSeeds));
+  seeds.timing = timing[secure_random(timing.size())];
+  std::erase(given, seeds.timing);
   for (std::size_t i = 0; i < varied_trials; ++i) seeds.trials.push_back(ranked[i].second);
   const auto take = [&] {
     const std::uint64_t seed = given.back();
@@ -184,7 +191,6 @@ Reference::Seeds Reference::draw_seeds(std::size_t trials, bool all_given, bool 
   while (seeds.trials.size() < trials) seeds.trials.push_back(take());
   shuffle(seeds.trials);
   seeds.contribution = take();
-  seeds.timing = take();
   seeds.last = take();
   if (trial_s_ < kAffordableS) {
     std::uint64_t& fresh = has_last ? seeds.last : seeds.trials[secure_random(trials)];
@@ -220,12 +226,7 @@ Reference::TrialOutcome Reference::trial(std::uint64_t seed,
   const auto& data = std::get<std::shared_ptr<TrialData>>(made);
   if (is_free) add_exact(*data, task, stop);
   trial_s_ = static_cast<double>(now_ns() - begin_ns) * 1e-9;
-  // Others will not ask for what is not of the pool.
-  const bool is_of_pool = std::find(seeds_.begin(), seeds_.end(), seed) != seeds_.end();
-  if (is_of_pool && cached_bytes_ + data->bytes() <= kMaxCachedBytes) {
-    cached_bytes_ += data->bytes();
-    trials_[key] = data;
-  }
+  if (has_room_for(*data)) trials_[key] = data;
   return std::shared_ptr<const TrialData>(data);
 }
 
@@ -241,6 +242,10 @@ Reference::TrialOutcome Reference::changed_trial(const TrialData& of,
   const std::lock_guard lock(mutex_);
   const std::vector<value::Change> changes = value::few_changes(of.inputs.bundle, change_seed);
   if (!takes_liberties(task) || changes.empty()) return std::shared_ptr<const TrialData>();
+  const std::pair key = {of.seed, change_seed};
+  if (const auto known = changed_trials_.find(key); known != changed_trials_.end()) {
+    return known->second;
+  }
   auto data = std::make_shared<TrialData>();
   data->seed = of.seed;
   data->distribution = of.distribution;
@@ -257,7 +262,16 @@ Reference::TrialOutcome Reference::changed_trial(const TrialData& of,
   }
   if (!judge::is_finite(data->expected.view())) return std::shared_ptr<const TrialData>();
   add_exact(*data, task, stop);
+  if (has_room_for(*data)) changed_trials_[key] = data;
   return std::shared_ptr<const TrialData>(std::move(data));
+}
+
+bool Reference::has_room_for(const TrialData& data) {
+  // Others will not ask for what is not of the pool.
+  const bool is_of_pool = std::find(seeds_.begin(), seeds_.end(), data.seed) != seeds_.end();
+  if (!is_of_pool || cached_bytes_ + data.bytes() > kMaxCachedBytes) return false;
+  cached_bytes_ += data.bytes();
+  return true;
 }
 
 Reference::Made Reference::make_trial(std::uint64_t seed,
@@ -334,16 +348,16 @@ void Reference::add_exact(TrialData& data, const task::Task& task, const std::st
   data.exact = std::move(exact);
 }
 
-std::optional<std::vector<double>> Reference::known_times_us(std::uint32_t calls) {
+std::optional<task::TimedCalls> Reference::known_times(std::uint32_t calls) {
   const std::lock_guard lock(mutex_);
-  const auto known = times_us_.find(calls);
-  return known == times_us_.end() ? std::nullopt : std::optional(known->second);
+  const auto known = times_.find(calls);
+  return known == times_.end() ? std::nullopt : std::optional(known->second);
 }
 
-Reference::TimesOutcome Reference::times_us(const task::Task& task,
-                                            std::uint32_t calls,
-                                            const std::stop_token& stop) {
-  if (auto known = known_times_us(calls)) return *std::move(known);
+Reference::TimesOutcome Reference::times(const task::Task& task,
+                                         std::uint32_t calls,
+                                         const std::stop_token& stop) {
+  if (auto known = known_times(calls)) return *std::move(known);
   const auto given = std::find_if(seeds_.begin(), seeds_.end(), [](std::uint64_t seed) {
     return distribution_of(seed) == task::Distribution::given;
   });
@@ -351,7 +365,7 @@ Reference::TimesOutcome Reference::times_us(const task::Task& task,
   if (auto* failure = std::get_if<task::Failure>(&data)) return std::move(*failure);
   const TrialData& trial_data = *std::get<std::shared_ptr<const TrialData>>(data);
   const std::lock_guard lock(mutex_);
-  if (const auto known = times_us_.find(calls); known != times_us_.end()) return known->second;
+  if (const auto known = times_.find(calls); known != times_.end()) return known->second;
   const bool is_compiled_model = is_compiled(task) && gpu_ != nullptr;
   if (is_compiled_model) {
     if (auto failure = warm_up(trial_data, task, stop)) return std::move(*failure);
@@ -372,7 +386,7 @@ Reference::TimesOutcome Reference::times_us(const task::Task& task,
   auto called = ask(call, {&fd, 1}, task::Stage::time, task.limits.time_s, stop);
   if (auto* failure = std::get_if<task::Failure>(&called)) return std::move(*failure);
   auto& answer = std::get<GuestProcess::Answer>(called);
-  return times_us_[calls] = std::move(std::get<guest::Called>(answer.reply).call_us);
+  return times_[calls] = std::move(std::get<guest::Called>(answer.reply).times);
 }
 
 std::optional<task::Failure> Reference::warm_up(const TrialData& data,

@@ -84,18 +84,17 @@ class Reference {
   [[nodiscard]] TrialOutcome trial(std::uint64_t seed,
                                    const task::Task& task,
                                    const std::stop_token& stop);
-  /// The same inputs but for what value::few_changes makes of them. Null where the problem cannot
-  /// take that, or nothing changes. Throws as trial() does.
+  /// The same inputs but for what value::few_changes makes of them; from the cache, or made now.
+  /// Null where the problem cannot take that, or nothing changes. Throws as trial() does.
   [[nodiscard]] TrialOutcome changed_trial(const TrialData& of,
                                            std::uint64_t change_seed,
                                            const task::Task& task,
                                            const std::stop_token& stop);
-  using TimesOutcome = std::variant<std::vector<double>, task::Failure>;
-  /// Times of timed calls in microseconds, by the device's clock or without one the host's; from
-  /// the cache, or measured now.
-  [[nodiscard]] TimesOutcome times_us(const task::Task& task,
-                                      std::uint32_t calls,
-                                      const std::stop_token& stop);
+  using TimesOutcome = std::variant<task::TimedCalls, task::Failure>;
+  /// From the cache, or measured now.
+  [[nodiscard]] TimesOutcome times(const task::Task& task,
+                                   std::uint32_t calls,
+                                   const std::stop_token& stop);
   /// The most device memory that its trials have held at once; 0 before the first, or without a
   /// GPU.
   [[nodiscard]] std::uint64_t peak_bytes() const noexcept { return peak_bytes_; }
@@ -114,7 +113,7 @@ class Reference {
                                                   double limit_s,
                                                   const std::stop_token& stop);
 
-  [[nodiscard]] std::optional<std::vector<double>> known_times_us(std::uint32_t calls);
+  [[nodiscard]] std::optional<task::TimedCalls> known_times(std::uint32_t calls);
   using Made = std::variant<std::shared_ptr<TrialData>, task::Failure>;
   [[nodiscard]] Made make_trial(std::uint64_t seed,
                                 task::Distribution distribution,
@@ -128,6 +127,8 @@ class Reference {
   /// Adds float64's answer, if there is one.
   void add_exact(TrialData& data, const task::Task& task, const std::stop_token& stop);
   [[nodiscard]] bool takes_liberties(const task::Task& task) const;
+  /// Whether it is to be kept; then it counts.
+  [[nodiscard]] bool has_room_for(const TrialData& data);
   /// Lets torch.compile do its work, which takes seconds, outside any measurement.
   [[nodiscard]] std::optional<task::Failure> warm_up(const TrialData& data,
                                                      const task::Task& task,
@@ -152,8 +153,11 @@ class Reference {
   bool may_have_exact_ = true;  ///< Until it was asked for in vain.
   /// By seed, and whether it stands for a distribution and an answer in float64.
   std::map<std::pair<std::uint64_t, bool>, std::shared_ptr<const TrialData>> trials_;
+  /// By seed, and the change's.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<const TrialData>>
+      changed_trials_;
   std::uint64_t cached_bytes_ = 0;
-  std::map<std::uint32_t, std::vector<double>> times_us_;  ///< By number of calls asked for.
+  std::map<std::uint32_t, task::TimedCalls> times_;  ///< By number of calls asked for.
 };
 
 /// The references in use and the last few used, by content. Thread-safe.

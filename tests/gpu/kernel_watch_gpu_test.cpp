@@ -5,16 +5,19 @@
 #include "drk/base/clock.h"
 #include "drk/base/error.h"
 
+#include "guest/device_clock.h"
 #include "guest/pass_through.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -358,6 +361,119 @@ class KernelWatchOnAGpu : public ::testing::Test {
   Function spin_ = nullptr;
   Function take_shared_ = nullptr;
 };
+
+/// The clock beside the watch, as in a guest.
+class DeviceClockOnAGpu : public KernelWatchOnAGpu {
+ protected:
+  static constexpr double kSpinUs = 300;
+
+  void SetUp() override {
+    KernelWatchOnAGpu::SetUp();
+    if (IsSkipped()) return;
+    driver_.emplace();
+    clock_.emplace(*driver_);
+    watch().leave_out(static_cast<Function>(clock_->gate_kernel()));
+    ASSERT_EQ(cuda().mem_alloc(&flush_, clock_->flush_bytes()), 0);
+  }
+  void TearDown() override {
+    if (flush_ == 0) return;
+    EXPECT_EQ(cuda().mem_free(flush_), 0);
+  }
+
+  void launch_spin(Stream stream) const {
+    auto duration_ns = static_cast<std::uint64_t>(kSpinUs * 1e3);
+    std::array<void*, 1> parameters = {&duration_ns};
+    ASSERT_EQ(cuda().launch_kernel(spin_, 1, 1, 1, 1, 1, 1, 0, stream, parameters.data(), nullptr),
+              0);
+  }
+  template <class Work>
+  DeviceTime time_of(const Work& work) {
+    clock_->start(flush_);
+    watch().hold_streams_behind(clock_->opening());
+    work();
+    return clock_->stop(watch().let_streams_go());
+  }
+  static void wait_us(double us) {
+    const std::int64_t end_ns = now_ns() + static_cast<std::int64_t>(us * 1e3);
+    while (now_ns() < end_ns) {
+    }
+  }
+
+  std::optional<CudaDriver> driver_;
+  std::optional<DeviceClock> clock_;
+  Address flush_ = 0;
+};
+
+TEST_F(DeviceClockOnAGpu, LeavesTheHostsGapsOut) {
+  constexpr int kLaunches = 20;
+  constexpr double kGapUs = 50;
+  for (int i = 0; i < 5; ++i) {
+    const DeviceTime time = time_of([&] {
+      for (int k = 0; k < kLaunches; ++k) {
+        launch_add_one(add_one_);
+        wait_us(kGapUs);
+      }
+    });
+    fmt::print("{} launches, {} us apart: {:.1f} us\n", kLaunches, kGapUs, time.us);
+    EXPECT_TRUE(time.gated);
+    EXPECT_GT(time.us, kLaunches * 0.5);
+    EXPECT_LT(time.us, kLaunches * kGapUs / 4);
+    EXPECT_EQ(time.behind_us, 0);
+  }
+  EXPECT_EQ(word(), 5U * kLaunches);
+  EXPECT_EQ(text_of(watch().launches()), "add_one own 100; 0 dropped") << "the gate is nobody's";
+}
+
+TEST_F(DeviceClockOnAGpu, CountsWorkOnOtherStreams) {
+  Stream side = make_stream();
+  const DeviceTime escaped = time_of([&] { launch_spin(side); });
+  EXPECT_TRUE(escaped.gated);
+  EXPECT_GT(escaped.us, 0.95 * kSpinUs);
+  EXPECT_LT(escaped.us, 1.5 * kSpinUs);
+  EXPECT_GT(escaped.behind_us, 0.9 * kSpinUs);
+
+  const DeviceTime both = time_of([&] {
+    launch_spin(nullptr);
+    launch_spin(side);
+  });
+  EXPECT_LT(both.us, 1.5 * kSpinUs) << "side by side";
+  EXPECT_LT(both.behind_us, 50);
+
+  const GraphExec exec = capture([&](Stream stream) { launch_spin(stream); });
+  const DeviceTime replayed = time_of([&] { ASSERT_EQ(cuda().graph_launch(exec, side), 0); });
+  EXPECT_GT(replayed.us, 0.95 * kSpinUs);
+  EXPECT_EQ(cuda().graph_exec_destroy(exec), 0);
+}
+
+TEST_F(DeviceClockOnAGpu, DoesWithoutTheGateWhereTheHostWaits) {
+  std::vector<bool> gated;
+  const std::int64_t begin_ns = now_ns();
+  for (int i = 0; i < 20; ++i) {
+    const DeviceTime time = time_of([&] {
+      launch_spin(nullptr);
+      synchronize();
+    });
+    gated.push_back(time.gated);
+    EXPECT_GT(time.us, 0.95 * kSpinUs);
+    EXPECT_LT(time.us, 3 * kSpinUs);
+  }
+  EXPECT_EQ(std::count(gated.begin(), gated.end(), true), 0);
+  const double took_ms = static_cast<double>(now_ns() - begin_ns) * 1e-6;
+  fmt::print("20 calls that wait for the device: {:.1f} ms\n", took_ms);
+  EXPECT_LT(took_ms, 60) << "the gate was closed over and over";
+}
+
+TEST_F(DeviceClockOnAGpu, RepeatsItself) {
+  std::vector<double> us;
+  for (int i = 0; i < 200; ++i) us.push_back(time_of([&] { launch_spin(nullptr); }).us);
+  std::sort(us.begin(), us.end());
+  fmt::print("a spin of {} us: median {:.2f}, 5 % {:.2f}, 95 % {:.2f}\n",
+             kSpinUs,
+             us[us.size() / 2],
+             us[us.size() / 20],
+             us[us.size() - us.size() / 20]);
+  EXPECT_NEAR(us[us.size() / 2], kSpinUs, 0.03 * kSpinUs);
+}
 
 TEST_F(KernelWatchOnAGpu, FoundThatKernelsCanBeLeftOut) {
   EXPECT_EQ(watch().drop_problem(), "");

@@ -298,6 +298,10 @@ Driver FakeCuda::driver() const {
     *status = state->capturing != nullptr ? 1 : 0;
     return 0;
   };
+  driver.stream_wait_event = [](Stream stream, Event event, unsigned) {
+    state->faults->waits.emplace_back(stream, event);
+    return 0;
+  };
   driver.ctx_synchronize = [] { return 0; };
   driver.mem_alloc = [](Address* address, std::size_t) {
     *address = reinterpret_cast<std::uintptr_t>(new_handle());
@@ -369,8 +373,8 @@ Function FakeCuda::function_of(Function kernel) {
   return made;
 }
 
-int FakeCuda::launch(Function function, std::uint32_t grid, DriverCall id) {
-  LaunchArguments arguments = {function, {grid, 1, 1}, {32, 1, 1}, 0, nullptr, nullptr, nullptr};
+int FakeCuda::launch(Function function, std::uint32_t grid, DriverCall id, Stream stream) {
+  LaunchArguments arguments = {function, {grid, 1, 1}, {32, 1, 1}, 0, stream, nullptr, nullptr};
   return call(id, arguments, [&](std::uint32_t correlation) {
     return launch_now(fake(arguments.function), nullptr, arguments.grid, correlation);
   });

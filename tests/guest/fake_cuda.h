@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace drk::guest::test {
 
@@ -34,10 +36,14 @@ class FakeCuda {
   /// The driver's answer. `bytes` is the grid's x.
   int launch(cupti::Function function,
              std::uint32_t grid = 1,
-             cupti::DriverCall call = cupti::DriverCall::launch_kernel);
+             cupti::DriverCall call = cupti::DriverCall::launch_kernel,
+             cupti::Stream stream = nullptr);
   cupti::GraphExec capture(const std::function<void()>& launches);  ///< And instantiates.
   void replay(cupti::GraphExec exec);
   void alter(cupti::GraphExec exec);  ///< cuGraphExecUpdate
+
+  /// cuStreamWaitEvent's arguments, of all calls.
+  std::vector<std::pair<cupti::Stream, cupti::Event>> waits;
 
   // --- how it fails ---
   bool callbacks_come = true;

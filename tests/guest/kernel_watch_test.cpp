@@ -154,6 +154,40 @@ TEST(StreamCountTest, CountsDifferentStreamsUpToMany) {
   EXPECT_EQ(streams.count(), 2U);
 }
 
+TEST_F(KernelWatchTest, HoldsOtherStreamsBehindTheClock) {
+  using cupti::DriverCall;
+  const Function k = own("k");
+  char event = 0, stream = 0;
+  auto* side = reinterpret_cast<cupti::Stream>(&stream);
+  auto* legacy = reinterpret_cast<cupti::Stream>(cupti::kLegacyStream);
+  auto* per_thread = reinterpret_cast<cupti::Stream>(cupti::kPerThreadStream);
+  cuda_.launch(k, 1, DriverCall::launch_kernel, side);
+  EXPECT_TRUE(cuda_.waits.empty()) << "no clock runs";
+  watch_.hold_streams_behind(&event);
+  cuda_.launch(k);
+  cuda_.launch(k, 1, DriverCall::launch_kernel, legacy);
+  EXPECT_TRUE(cuda_.waits.empty()) << "the clock's own stream";
+  cuda_.launch(k, 1, DriverCall::launch_kernel, side);
+  cuda_.launch(k, 1, DriverCall::launch_kernel, side);
+  cuda_.launch(k, 1, DriverCall::launch_kernel_ptsz);
+  const std::vector<std::pair<cupti::Stream, cupti::Event>> once = {{side, &event},
+                                                                    {per_thread, &event}};
+  EXPECT_EQ(cuda_.waits, once);
+  EXPECT_TRUE(watch_.let_streams_go());
+  cuda_.launch(k, 1, DriverCall::launch_kernel, side);
+  EXPECT_EQ(cuda_.waits.size(), 2U);
+  watch_.hold_streams_behind(&event);
+  EXPECT_FALSE(watch_.let_streams_go());
+}
+
+TEST_F(KernelWatchTest, LeavesTheClocksKernelOut) {
+  const Function gate = own("gate");
+  watch_.leave_out(gate);
+  cuda_.launch(gate);
+  EXPECT_EQ(text_of(watch_.launches()), "0 dropped");
+  EXPECT_EQ(watch_.own_programs(), 0U);
+}
+
 TEST_F(KernelWatchTest, RecordsEveryLaunch) {
   const Function a = own("a");
   const Function b = own("b");
@@ -176,6 +210,7 @@ TEST_F(KernelWatchTest, RecordsEveryLaunch) {
   EXPECT_EQ(longest.registers, 24U);
   EXPECT_EQ(longest.count, 20'000U);
   EXPECT_DOUBLE_EQ(longest.total_us, 40'000);  // 2 us each
+  EXPECT_DOUBLE_EQ(profile.busy_us, 2) << "all of them at the same time";
   EXPECT_EQ(profile.kernels[1].origin, KernelOrigin::candidate_cuda);
   EXPECT_EQ(profile.kernels[2].origin, KernelOrigin::candidate_cuda);
 

@@ -50,8 +50,8 @@ Observations honest() {
   Observations seen;
   seen.trials.assign(5, good_trial());
   seen.contribution = contribution({.launches = 4});
-  seen.candidate_us = {30, 10, 20};
-  seen.reference_us = {40, 60, 50};
+  seen.candidate_times = task::TimedCalls{{30, 10, 20}, {}, {}, 0};
+  seen.reference_times = task::TimedCalls{{40, 60, 50}, {}, {}, 0};
   seen.process = task::ProcessReport{};
   return seen;
 }
@@ -118,8 +118,29 @@ TEST(Decide, DividesMediansOnAGpu) {
   const auto& accepted = std::get<task::Accepted>(verdict.outcome);
   EXPECT_EQ(accepted.timing->clock, "device");
   EXPECT_EQ(accepted.speedup, 2.5);
-  seen.reference_us.clear();
+  EXPECT_FALSE(accepted.timing->host_us.has_value());
+  seen.reference_times.reset();
   EXPECT_FALSE(std::get<task::Accepted>(decide(seen, Task{}).outcome).speedup.has_value());
+}
+
+TEST(Decide, TellsTheHostsTimeAndTheCallsWithoutItsGaps) {
+  Observations seen = honest();
+  seen.mode = Mode::gpu;
+  seen.candidate_times->host_us = {70, 50, 90};
+  seen.candidate_times->gated = 2;
+  const task::Accepted accepted = std::get<task::Accepted>(decide(seen, Task{}).outcome);
+  EXPECT_EQ(accepted.timing->host_us, 70);
+  EXPECT_EQ(accepted.timing->gated, 2U);
+  EXPECT_EQ(accepted.timing->median_us, 20);
+}
+
+TEST(Decide, RefusesWorkThatTheCallerDoesNotWaitFor) {
+  Observations seen = honest();
+  seen.mode = Mode::gpu;
+  seen.candidate_times->behind_us = {300, 0, 8};  // once, and what two events are apart
+  EXPECT_EQ(decide_text(seen, Ownership::mixed), "accepted/none:");
+  seen.candidate_times->behind_us = {300, 11, 8};
+  EXPECT_EQ(decide_text(seen, Ownership::mixed), "rejected[stream_escape]/none: stream_escape");
 }
 
 task::Profile profile_of(double own_us, double torch_us) {
@@ -155,6 +176,19 @@ TEST(Decide, CoverageIsUnknownWhereRecordsAreMissing) {
   EXPECT_FALSE(std::get<task::Accepted>(decide(seen, Task{}).outcome).coverage.has_value());
 }
 
+TEST(Decide, RefusesWorkThatTheClockDidNotSee) {
+  Observations seen = honest();  // 20 us in the median
+  seen.mode = Mode::gpu;
+  seen.profile = profile_of(30, 10);
+  seen.profile->busy_us = 5 * 29;
+  EXPECT_EQ(decide_text(seen, Ownership::mixed), "accepted/none:");
+  seen.profile->busy_us = 5 * 31;
+  EXPECT_EQ(decide_text(seen, Ownership::mixed),
+            "rejected[timing_implausible]/none: timing_implausible");
+  seen.profile->problem = "3 records were dropped";
+  EXPECT_EQ(decide_text(seen, Ownership::mixed), "accepted/none:") << "unknown";
+}
+
 TEST(Decide, TakesLaunchesThatWereNotWatchedForNoEvidence) {
   Observations seen = honest();
   seen.mode = Mode::gpu;
@@ -168,8 +202,8 @@ TEST(Decide, TakesLaunchesThatWereNotWatchedForNoEvidence) {
 
 TEST(Decide, HasNoTimesWhereNoneWereAskedFor) {
   Observations seen = honest();
-  seen.candidate_us.clear();
-  seen.reference_us.clear();
+  seen.candidate_times.reset();
+  seen.reference_times.reset();
   const Verdict verdict = decide(seen, Task{});
   EXPECT_FALSE(std::get<task::Accepted>(verdict.outcome).timing.has_value());
 }

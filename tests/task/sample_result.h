@@ -34,7 +34,7 @@ inline Mismatch sample_mismatch() {
 }
 
 inline Timing sample_timing() {
-  return {"device", 7, 1000.1, 1100.2, 30.3, 900.4, 1500.5, 910.6, 1490.7, 950.8, 1050.9};
+  return {"device", 7, 1000.1, 1100.2, 30.3, 900.4, 1500.5, 910.6, 1490.7, 950.8, 1050.9, 48.25, 5};
 }
 
 inline Observations sample_observations() {
@@ -53,8 +53,8 @@ inline Observations sample_observations() {
   seen.parameter_differences = {"weight: [3] is [4] in the reference"};
   seen.trials = {trial, Trial{}};
   seen.contribution = Contribution{5, 6, true, "zeros", true};
-  seen.candidate_us = {1.5, 2.25};
-  seen.reference_us = {3.125};
+  seen.candidate_times = {{1.5, 2.25}, {3.5, 4}, {0, 0.5}, 2};
+  seen.reference_times = {{3.125}, {}, {}, 0};
   KernelRecord kernel = {"relu_kernel",
                          KernelOrigin::candidate_triton,
                          {4096, 1, 1},
@@ -73,7 +73,7 @@ inline Observations sample_observations() {
                        0,
                        10,
                        27.5};
-  seen.profile = Profile{5, {kernel, fill}, 15, 15, 0, 3.5, ""};
+  seen.profile = Profile{5, {kernel, fill}, 15, 15, 0, 3.5, 44.5, ""};
   seen.launch_problem = "none";
   seen.process = ProcessReport{2, std::uint64_t{1} << 40, 0.75, {{"socket(AF_INET)", 3}}};
   return seen;

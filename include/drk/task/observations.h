@@ -227,11 +227,11 @@ struct Profile {
   std::uint64_t records = 0;
   std::uint64_t dropped_records = 0;
   double memory_us = 0;  ///< Copies and fills on the device.
+  double busy_us = 0;    ///< In which some kernel, copy or fill ran; what ran side by side, once.
   std::string problem;   ///< Not empty: the records are not complete, and nothing follows.
 };
-BOOST_DESCRIBE_STRUCT(Profile,
-                      (),
-                      (calls, kernels, launches, records, dropped_records, memory_us, problem))
+BOOST_DESCRIBE_STRUCT(
+    Profile, (), (calls, kernels, launches, records, dropped_records, memory_us, busy_us, problem))
 
 /// Own kernels and all kernels, over all profiled calls.
 struct KernelShare {
@@ -333,6 +333,21 @@ struct RepeatedWork {
 };
 BOOST_DESCRIBE_STRUCT(RepeatedWork, (), (calls, first_programs, least_programs, calls_with_fewer))
 
+/// Calls of a model, timed one by one.
+struct TimedCalls {
+  /// In order. On a GPU by the device's clock, until all that the call has set off is done; without
+  /// one by the host's.
+  std::vector<double> us;
+  // Only from a GPU.
+  std::vector<double> host_us;  ///< Until forward returned, by the guest's clock.
+  /// How long the device went on with work on streams that the caller's does not wait for.
+  std::vector<double> behind_us;
+  /// Calls whose work was all queued before the first of it ran: the gaps between what the host
+  /// queues are not in their times.
+  std::uint64_t gated = 0;
+};
+BOOST_DESCRIBE_STRUCT(TimedCalls, (), (us, host_us, behind_us, gated))
+
 /// The guest's clock, held against the worker's.
 struct ClockCheck {
   double timed_us = 0;    ///< All timed calls together, as the guest says.
@@ -352,9 +367,9 @@ struct Observations {
   /// Not empty: an answer that looks at no input is right in every trial, and which.
   std::string degenerate;
   std::optional<Contribution> contribution;
-  std::vector<double> candidate_us;        ///< Timed calls, in order.
+  std::optional<TimedCalls> candidate_times;
   std::optional<RepeatedWork> timed_work;  ///< Absent where it is unknown, as with CUDA graphs.
-  std::vector<double> reference_us;
+  std::optional<TimedCalls> reference_times;
   std::optional<ClockCheck> clock;  ///< Where calls were timed.
   /// Sentences: what stood in its process before its first line and was altered.
   std::vector<std::string> alterations;
@@ -374,9 +389,9 @@ BOOST_DESCRIBE_STRUCT(Observations,
                        trials,
                        degenerate,
                        contribution,
-                       candidate_us,
+                       candidate_times,
                        timed_work,
-                       reference_us,
+                       reference_times,
                        clock,
                        alterations,
                        profile,

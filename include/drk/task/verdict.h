@@ -92,6 +92,10 @@ struct Timing {
   double p95_us = 0;
   double median_low_us = 0;   ///< 95 % confidence interval of the median (order statistics);
   double median_high_us = 0;  ///< the extremes when there are fewer than six calls.
+  /// On a GPU: the median of what the host took to queue a call's work. Where it is more than the
+  /// device's time, a caller waits for the host.
+  std::optional<double> host_us;
+  std::uint32_t gated = 0;  ///< Calls in whose times no gap of the host's is: see TimedCalls.
 };
 BOOST_DESCRIBE_STRUCT(Timing,
                       (),
@@ -105,7 +109,9 @@ BOOST_DESCRIBE_STRUCT(Timing,
                        p5_us,
                        p95_us,
                        median_low_us,
-                       median_high_us))
+                       median_high_us,
+                       host_us,
+                       gated))
 
 struct Accepted {
   static constexpr const char* kKind = "accepted";
