@@ -21,7 +21,8 @@ namespace drk::worker {
 
 struct Product {
   guest::Built built;
-  Fd memory;  ///< Sealed; when `built.exit_code` is 0.
+  Fd memory;            ///< Sealed; when `built.exit_code` is 0.
+  double queued_s = 0;  ///< Waited for a toolbox to be free: the worker's time, nobody's limit.
 };
 
 /// Thread-safe. A store that cannot be read or written keeps nothing and hinders nobody.

@@ -135,9 +135,13 @@ Builder::Made Builder::make(const Recipe& recipe,
                             const Fd& files,
                             const Deadline& deadline,
                             const std::stop_token& stop) {
-  const std::int64_t begin_ns = now_ns();
-  const auto elapsed_s = [&] { return static_cast<double>(now_ns() - begin_ns) * 1e-9; };
-  if (!take_slot(deadline, stop)) return {stopped(elapsed_s())};
+  if (deadline.passed()) return {stopped(0)};
+  const std::chrono::milliseconds limit = deadline.left();
+  const auto elapsed_s = [begin_ns = now_ns()] {
+    return static_cast<double>(now_ns() - begin_ns) * 1e-9;
+  };
+  take_slot(stop);
+  const double queued_s = elapsed_s();
   const auto give_back = [](Builder* builder) {
     const std::lock_guard lock(builder->mutex_);
     ++builder->free_slots_;
@@ -146,7 +150,7 @@ Builder::Made Builder::make(const Recipe& recipe,
   const std::unique_ptr<Builder, decltype(give_back)> slot(this, give_back);
   const std::unique_ptr<GuestProcess> toolbox = toolboxes_.open();
   AskOptions options;
-  options.limit = deadline.left();
+  options.limit = limit;
   options.max_block_bytes = recipe.run.max_product_bytes;
   options.stop = stop;
   const Fd none = files ? Fd() : make_sealed_memory("files", {});
@@ -154,11 +158,16 @@ Builder::Made Builder::make(const Recipe& recipe,
   GuestProcess::Outcome outcome = toolbox->ask(recipe.run, {&fd, 1}, options);
   note(&Counts::made);
   if (const auto* failure = std::get_if<task::Failure>(&outcome)) {
-    if (failure->kind == task::FailureKind::timed_out) return {stopped(elapsed_s())};
     // A candidate's flags may have made the compiler do anything to its cell.
-    return {broken("the compiler did not come to an end: " + failure->what)};
+    Made made = {failure->kind == task::FailureKind::timed_out
+                     ? stopped(elapsed_s() - queued_s)
+                     : broken("the compiler did not come to an end: " + failure->what)};
+    made.product.queued_s = queued_s;
+    return made;
   }
-  return take_product(std::move(std::get<GuestProcess::Answer>(outcome)));
+  Made made = take_product(std::move(std::get<GuestProcess::Answer>(outcome)));
+  made.product.queued_s = queued_s;
+  return made;
 }
 
 Fd Builder::with_slim_headers(const Fd& files) const {
@@ -192,15 +201,12 @@ void Builder::note(std::uint64_t Counts::*count) {
   ++(counts_.*count);
 }
 
-bool Builder::take_slot(const Deadline& deadline, const std::stop_token& stop) {
+void Builder::take_slot(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  const bool taken =
-      slot_freed_.wait_for(lock, stop, deadline.left(), [&] { return free_slots_ > 0; });
-  if (stop.stop_requested()) {
+  if (!slot_freed_.wait(lock, stop, [&] { return free_slots_ > 0; })) {
     throw Error(ErrorCode::timed_out, "worker: stopped before a compiler could run");
   }
-  if (taken) --free_slots_;
-  return taken;
+  --free_slots_;
 }
 
 Builder::Counts Builder::counts() const {

@@ -58,7 +58,8 @@ class Builder {
   /// From the store, or made now; of several callers who want the same, in this process or others,
   /// one makes it. `files` holds the files of `build`, one behind the other, and must be sealed
   /// against writes; invalid when there are none. Code that does not compile is an outcome, and so
-  /// is a compiler that `deadline` stopped: exit code 124, not kept.
+  /// is a compiler that `deadline` stopped: exit code 124, not kept. The deadline moves on by the
+  /// time for which all toolboxes were taken.
   /// Throws Error{corrupt} for what no guest core asks for, Error{timed_out} on `stop`,
   /// Error{unavailable} when no toolbox can be made.
   [[nodiscard]] Product build(const guest::Build& build,
@@ -86,8 +87,7 @@ class Builder {
   [[nodiscard]] Fd with_slim_headers(const Fd& files) const;
   [[nodiscard]] static Made take_product(GuestProcess::Answer answer);
   void note(std::uint64_t Counts::*count);
-  /// False when `deadline` passed first.
-  [[nodiscard]] bool take_slot(const Deadline& deadline, const std::stop_token& stop);
+  void take_slot(const std::stop_token& stop);
 
   const BuilderOptions options_;
   const Toolboxes toolboxes_;

@@ -181,9 +181,11 @@ GuestProcess::Outcome Evaluation::ask_candidate(const guest::Request& request,
   options.max_block_bytes = max_block_bytes;
   options.stop = options_.stop;
   const std::int64_t begin_ns = now_ns();
+  const double queued_s = candidate_->queued_s();
   GuestProcess::Outcome outcome = candidate_->ask(request, fds, options);
-  const double took_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
-  request_us_ = took_s * 1e6;
+  const double request_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
+  request_us_ = request_s * 1e6;
+  const double took_s = request_s - (candidate_->queued_s() - queued_s);
   spent_s_ += took_s;
   stage_s_[stage] += took_s;
   return outcome;

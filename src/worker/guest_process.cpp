@@ -193,7 +193,7 @@ GuestProcess::Outcome GuestProcess::ask(const guest::Request& request,
                                         std::span<const int> fds,
                                         const AskOptions& options) {
   DRK_CHECK(!killed_);
-  const Deadline deadline(std::chrono::duration_cast<std::chrono::nanoseconds>(options.limit));
+  Deadline deadline(std::chrono::duration_cast<std::chrono::nanoseconds>(options.limit));
   Fd memory;
   try {
     send(json::dump(json::to_json(request)), fds);
@@ -276,7 +276,7 @@ void GuestProcess::grant(std::uint64_t bytes, const AskOptions& options, Fd& mem
 
 void GuestProcess::build(const guest::Build& request,
                          const AskOptions& options,
-                         const Deadline& deadline,
+                         Deadline& deadline,
                          Fd& memory) {
   const Fd files = std::move(memory);
   note_build(files ? file_size_bytes(files.get()) : 0);
@@ -293,6 +293,9 @@ void GuestProcess::build(const guest::Build& request,
     throw BuilderFault{error};
   }
   note_build(product.built.product_bytes);
+  const std::chrono::duration<double> queued(product.queued_s);
+  deadline.postpone(std::chrono::duration_cast<std::chrono::nanoseconds>(queued));
+  queued_s_ += product.queued_s;
   const int fd = product.memory.get();
   send(json::dump(json::to_json(product.built)), {&fd, product.memory ? 1U : 0U});
 }

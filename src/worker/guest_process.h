@@ -72,6 +72,8 @@ class GuestProcess {
   [[nodiscard]] Outcome ask(const guest::Request& request,
                             std::span<const int> fds,
                             const AskOptions& options);
+  /// For how long its builds, all together, waited for others': not its own time.
+  [[nodiscard]] double queued_s() const noexcept { return queued_s_; }
   /// Lets it end by itself, for a second at most, and says what the init saw.
   [[nodiscard]] std::optional<task::ProcessReport> finish();
   [[nodiscard]] task::Captured standard_output() const { return standard_output_.captured(); }
@@ -91,10 +93,10 @@ class GuestProcess {
   /// Throws Error{corrupt} beyond what a guest may have.
   void note_build(std::uint64_t bytes);
   void grant(std::uint64_t bytes, const AskOptions& options, Fd& memory);
-  /// Takes `memory`, which holds the files.
+  /// Takes `memory`, which holds the files. Moves `deadline` on by what was nobody's time.
   void build(const guest::Build& request,
              const AskOptions& options,
-             const Deadline& deadline,
+             Deadline& deadline,
              Fd& memory);
   [[nodiscard]] task::Failure ran_out(const AskOptions& options, bool is_building);
   void kill() noexcept;
@@ -115,6 +117,7 @@ class GuestProcess {
   bool is_broken_ = false;
   std::uint64_t build_bytes_ = 0;
   std::uint32_t build_messages_ = 0;
+  double queued_s_ = 0;
 };
 
 }  // namespace drk::worker

@@ -268,6 +268,28 @@ TEST_F(BuilderTest, AnEndlessCompilerEndsAtItsDeadline) {
       Error);
 }
 
+TEST_F(BuilderTest, TheQueueForAToolboxCostsNobodysTime) {
+  BuilderOptions one = store();
+  one.max_toolboxes = 1;
+  Builder builder(one, pool().toolboxes());
+  const auto wait_until = [&](std::size_t locks) {
+    const Deadline deadline(kLong);
+    while ((!fs::exists(dir_) || count(".lock") < locks) && !deadline.passed()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // from the lock to the slot
+  };
+  std::thread slow([&] {
+    const std::chrono::seconds limit(6);
+    EXPECT_EQ(build_c(builder, kAnswer, wrapped("sleep 1000"), limit).built.exit_code, 124);
+  });
+  wait_until(1);
+  const Product quick = build_c(builder, kAnswer, {}, std::chrono::seconds(3));
+  slow.join();
+  EXPECT_EQ(quick.built.exit_code, 0) << quick.built.log;
+  EXPECT_GT(quick.queued_s, 3.0) << "longer than its limit";
+}
+
 TEST_F(BuilderTest, ACompilerThatDiesIsNotKept) {
   Builder builder(store(), pool().toolboxes());
   const Product crashed = build_c(builder, kAnswer, wrapped("kill -SEGV $$"));

@@ -21,6 +21,7 @@ class Deadline {
   explicit Deadline(std::chrono::nanoseconds from_now)
       : at_(std::chrono::steady_clock::now() + from_now) {}
   [[nodiscard]] bool passed() const noexcept { return std::chrono::steady_clock::now() >= at_; }
+  void postpone(std::chrono::nanoseconds by) noexcept { at_ += by; }
   /// What is left, never negative.
   [[nodiscard]] std::chrono::milliseconds left() const noexcept;
 
