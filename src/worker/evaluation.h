@@ -116,8 +116,8 @@ class Evaluation {
   [[nodiscard]] bool run_last_trials();
   /// Chooses the timed calls whose outputs are looked at: nobody can know them beforehand.
   void choose_sampled_calls(CallPlan& plan);
-  /// Has most of the plan's calls find a few elements changed, the sampled ones such that the
-  /// reference has answered; none where the problem does not take that.
+  /// Has most of the plan's calls find a few elements changed, and `plan.changed` be what the
+  /// reference has answered to one change; none where the problem does not take that.
   void change_inputs(CallPlan& plan, std::mt19937_64& random);
   /// An answer that does not look at its input, and is right everywhere.
   [[nodiscard]] std::string find_degeneracy() const;

@@ -301,7 +301,7 @@ void Evaluation::note_need() {
 
 void Evaluation::choose_sampled_calls(CallPlan& plan) {
   constexpr std::uint32_t kAlways = 3;  // calls that are made however long they take
-  constexpr std::size_t kOutputs = 4;   // the three that are chosen here, and some slack
+  constexpr std::size_t kOutputs = 5;   // those that are chosen here, and some slack
   if (is_simple() || task_.policy.correctness == task::Correctness::kernelgym) return;
   if (plan.calls < kAlways || !take_trial_data(plan.stage, plan.seed)) return;
   if (!is_kept(*trial_data_) || !fit_one_message(*trial_data_, kOutputs)) return;
@@ -310,15 +310,25 @@ void Evaluation::choose_sampled_calls(CallPlan& plan) {
   const auto below = [&](std::uint32_t bound) {
     return static_cast<std::uint32_t>(random() % bound);
   };
-  // Of the first three the one that is looked at comes before or behind the two that find equal
-  // inputs one after the other: those must cause equal work.
-  const std::uint32_t first = below(2) * (kAlways - 1);
-  const std::uint32_t equal = first == 0 ? 1 : 0;
-  plan.sampled_calls = {first, below(plan.calls), below(plan.calls)};
+  // Of those that are always made two find equal inputs, one after the other: they must cause equal
+  // work. The third comes before or behind them.
+  const std::uint32_t changed = below(2) * (kAlways - 1);
+  const std::uint32_t equal = changed == 0 ? 1 : 0;
+  plan.sampled_calls = {changed, equal + 1};
+  std::vector<std::uint32_t> unchanged = {equal, equal + 1};
+  if (plan.calls >= kAlways + 2) {
+    const std::uint32_t rest = plan.calls - kAlways;
+    const std::uint32_t one = below(rest);
+    const std::uint32_t other = (one + 1 + below(rest - 1)) % rest;
+    plan.sampled_calls.insert(plan.sampled_calls.end(), {kAlways + one, kAlways + other});
+    unchanged.push_back(kAlways + one);
+  }
   change_inputs(plan, random);
   if (plan.change_seeds.empty()) return;
-  plan.change_seeds[first] = plan.changed.seed;
-  plan.change_seeds[equal] = plan.change_seeds[equal + 1] = 0;
+  // Both kinds are looked at, early and late: whatever inputs an answer is kept for, it is wrong in
+  // one of them.
+  for (const std::uint32_t call : plan.sampled_calls) plan.change_seeds[call] = plan.changed.seed;
+  for (const std::uint32_t call : unchanged) plan.change_seeds[call] = 0;
 }
 
 void Evaluation::change_inputs(CallPlan& plan, std::mt19937_64& random) {
@@ -332,9 +342,6 @@ void Evaluation::change_inputs(CallPlan& plan, std::mt19937_64& random) {
   plan.changed = {known, *data};
   for (std::uint32_t i = 0; i < plan.calls; ++i) {
     plan.change_seeds.push_back(random() % kUnchangedOneIn == 0 ? 0 : random() | 1U);
-  }
-  for (const std::uint32_t call : plan.sampled_calls) {
-    if (plan.change_seeds[call] != 0) plan.change_seeds[call] = known;
   }
 }
 
