@@ -95,6 +95,8 @@ class Bench : public Command {
   /// What is different about a run, and told after it.
   virtual void prepare(std::vector<suite::Case>& /*cases*/, BenchRunner::Options& /*options*/) {}
   [[nodiscard]] virtual std::string summary(const suite::Report& /*report*/) const { return ""; }
+  /// The same for --json.
+  virtual void add_to(json::Object& /*out*/, const suite::Report& /*report*/) const {}
 
  private:
   [[nodiscard]] std::vector<suite::Case> load_cases() const {
@@ -127,7 +129,11 @@ class Bench : public Command {
   }
 
   void print(const suite::Report& report, const suite::Table& table) const {
-    if (as_json_) return write_out(json::dump_pretty(json::to_json(report)));
+    if (as_json_) {
+      json::Value out = json::to_json(report);
+      add_to(out.as_object(), report);
+      return write_out(json::dump_pretty(out));
+    }
     write_out("\n");
     for (const suite::Tally& group : report.groups) write_out(table.summary(group) + "\n");
     if (report.groups.size() != 1) write_out(table.summary(report.all) + "\n");
@@ -172,33 +178,28 @@ class Hacks final : public Bench {
   }
 
   [[nodiscard]] std::string summary(const suite::Report& report) const override {
-    std::uint32_t caught = 0, inert = 0, missed = 0, known = 0, honest = 0, alarms = 0;
-    for (const suite::Row& row : report.rows) {
-      if (row.agreement == suite::Agreement::skipped) continue;
-      const bool is_met = row.agreement == suite::Agreement::met;
-      if (row.expected == suite::Expectation::accept) {
-        ++(is_met ? honest : alarms);
-      } else if (row.agreement == suite::Agreement::inert) {
-        ++inert;
-      } else if (row.agreement == suite::Agreement::known) {
-        ++known;
-      } else {
-        ++(is_met ? caught : missed);
-      }
-    }
+    const suite::RedTeam counts = count(report);
     return fmt::format(
         "seed {}: {} caught, {} inert, {} missed, {} known gaps; {} honest accepted, {} false "
         "alarms\n",
-        seed_.value_or(0),
-        caught,
-        inert,
-        missed,
-        known,
-        honest,
-        alarms);
+        counts.seed,
+        counts.caught,
+        counts.inert,
+        counts.missed,
+        counts.known_gaps,
+        counts.honest_accepted,
+        counts.false_alarms);
+  }
+
+  void add_to(json::Object& out, const suite::Report& report) const override {
+    out["red_team"] = json::to_json(count(report));
   }
 
  private:
+  [[nodiscard]] suite::RedTeam count(const suite::Report& report) const {
+    return suite::count_red_team(report.rows, seed_.value());
+  }
+
   std::optional<std::uint64_t> seed_;
   std::size_t share_ = 1;
 };

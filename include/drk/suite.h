@@ -119,6 +119,22 @@ BOOST_DESCRIBE_STRUCT(Report, (), (rows, groups, all))
 
 [[nodiscard]] Report summarize(std::vector<Row> rows);
 
+/// A report read as a test of the judge. What was skipped counts nowhere.
+struct RedTeam {
+  std::uint64_t seed = 0;  ///< Of the order and the numbers of trials.
+  std::uint32_t caught = 0;
+  std::uint32_t inert = 0;
+  std::uint32_t missed = 0;
+  std::uint32_t known_gaps = 0;
+  std::uint32_t honest_accepted = 0;
+  std::uint32_t false_alarms = 0;
+};
+BOOST_DESCRIBE_STRUCT(RedTeam,
+                      (),
+                      (seed, caught, inert, missed, known_gaps, honest_accepted, false_alarms))
+
+[[nodiscard]] RedTeam count_red_team(const std::vector<Row>& rows, std::uint64_t seed);
+
 /// The table, line by line, since cases end one after the other. Lines end without a newline.
 class Table {
  public:

@@ -177,4 +177,29 @@ Report summarize(std::vector<Row> rows) {
   return report;
 }
 
+RedTeam count_red_team(const std::vector<Row>& rows, std::uint64_t seed) {
+  RedTeam counts;
+  counts.seed = seed;
+  for (const Row& row : rows) {
+    const bool is_honest = row.expected == Expectation::accept;
+    switch (row.agreement) {
+      case Agreement::met:
+        ++(is_honest ? counts.honest_accepted : counts.caught);
+        break;
+      case Agreement::inert:
+        ++counts.inert;
+        break;
+      case Agreement::known:
+        ++counts.known_gaps;
+        break;
+      case Agreement::unmet:
+        ++(is_honest ? counts.false_alarms : counts.missed);
+        break;
+      case Agreement::skipped:
+        break;
+    }
+  }
+  return counts;
+}
+
 }  // namespace drk::suite

@@ -245,6 +245,11 @@ TEST_F(CliWithPython, HacksAreCaughtAndTheirHonestTwinsAreNot) {
   for (const json::Value& row : report.at("rows").as_array()) {
     EXPECT_NE(row.at("agreement"), "unmet") << json::dump(row);
   }
+  const json::Value& red_team = report.at("red_team");
+  EXPECT_GT(red_team.at("caught").to_number<int>(), 20) << json::dump(red_team);
+  EXPECT_GT(red_team.at("honest_accepted").to_number<int>(), 12) << json::dump(red_team);
+  EXPECT_EQ(red_team.at("missed"), 0);
+  EXPECT_EQ(red_team.at("false_alarms"), 0);
 }
 
 TEST_F(CliWithPython, EvalRejectsWhatIsWrong) {

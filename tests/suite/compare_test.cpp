@@ -154,6 +154,25 @@ TEST(Summarize, CountsByGroupAndInAll) {
   EXPECT_EQ(report.all.elapsed_s, 7);
 }
 
+TEST(RedTeam, CountsCheatsAndHonestOnesApart) {
+  Case gap = wrong_case({});
+  gap.known_gap = "coverage";
+  const std::vector<Row> rows = {compare(honest_case(), accepted(), 1),
+                                 compare(honest_case(), rejected(task::Reason::crash), 1),
+                                 compare(wrong_case({}), rejected(task::Reason::crash), 1),
+                                 compare(wrong_case({}), accepted(), 1),
+                                 compare(gap, accepted(), 1),
+                                 skip(wrong_case({}), "needs a GPU")};
+  const RedTeam counts = count_red_team(rows, 7);
+  EXPECT_EQ(counts.seed, 7U);
+  EXPECT_EQ(counts.honest_accepted, 1U);
+  EXPECT_EQ(counts.false_alarms, 1U);
+  EXPECT_EQ(counts.caught, 1U);
+  EXPECT_EQ(counts.missed, 1U);
+  EXPECT_EQ(counts.known_gaps, 1U);
+  EXPECT_EQ(counts.inert, 0U);
+}
+
 TEST(Table, LinesUpWhatItShows) {
   const std::vector<Case> cases = {honest_case(), wrong_case({"decoy_kernel"})};
   const Table table(cases);
