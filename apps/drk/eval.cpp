@@ -77,6 +77,7 @@ class Eval final : public Command {
     command.add_flag("--no-timing", no_timing_, "Right or wrong is enough");
     add_choice(command, "--correctness", task_.policy.correctness, "How close is close enough");
     add_choice(command, "--ownership", task_.policy.ownership, "Who must do the work");
+    add_choice(command, "--protocol", task_.policy.protocol, "What a timed call on a GPU finds");
     command.add_flag("--require-isolation",
                      task_.policy.require_isolation,
                      "Refuse to run unless the whole sandbox is in force");

@@ -187,8 +187,8 @@ BOOST_DESCRIBE_ENUM(LaunchMode, run, drop)
 enum class FreshMemory : std::uint8_t { as_is, zeros, ones };
 BOOST_DESCRIBE_ENUM(FreshMemory, as_is, zeros, ones)
 
-/// run: the host's clock suffices. time: by device events, behind an emptied L2 cache. profile:
-/// with a record of every kernel. Without a GPU all are run.
+/// run: the host's clock suffices. time: by device events. profile: with a record of every kernel.
+/// Without a GPU all are run.
 enum class CallPurpose : std::uint8_t { run, time, profile };
 BOOST_DESCRIBE_ENUM(CallPurpose, run, time, profile)
 
@@ -207,14 +207,17 @@ struct Call {
   value::Bundle inputs;
   std::uint64_t forward_seed = 0;  ///< Set before the first call.
   std::uint32_t warmup_calls = 0;  ///< Before the first that counts.
-  double warmup_s = 0;             ///< And more of them until so much time has passed.
+  double warmup_s = 0;             ///< And more of them until so much time has passed,
+  double settle_s = 0;             ///< and until times are stable, but no longer than this.
   std::uint32_t calls = 1;
   std::uint32_t min_calls = 1;  ///< Made even when the budget is spent.
   double budget_s = 0;          ///< No further call is begun after this; 0: no budget.
+  double enough_s = 0;          ///< Nor after this, once the median is known well; 0: never.
   LaunchMode launches = LaunchMode::run;
   FreshMemory fresh_memory = FreshMemory::as_is;
   CallPurpose purpose = CallPurpose::run;
-  bool want_output = true;  ///< Of the last call.
+  task::Protocol protocol = task::Protocol::cold;  ///< Of what is timed on a GPU.
+  bool want_output = true;                         ///< Of the last call.
   /// Of the calls that count, from 0, in order: those whose outputs are wanted, in place of the
   /// last one's.
   std::vector<std::uint32_t> sampled_calls;
@@ -234,12 +237,15 @@ BOOST_DESCRIBE_STRUCT(Call,
                        forward_seed,
                        warmup_calls,
                        warmup_s,
+                       settle_s,
                        calls,
                        min_calls,
                        budget_s,
+                       enough_s,
                        launches,
                        fresh_memory,
                        purpose,
+                       protocol,
                        want_output,
                        sampled_calls,
                        change_seeds,

@@ -64,6 +64,7 @@ class EvaluateRequest:
     num_correct_trials: int | None = None
     num_perf_trials: int | None = None
     num_warmup: int | None = None
+    protocol: str | None = None
     timeout: float | None = None
     deadline_s: float | None = None
     priority: Priority | None = None

@@ -28,25 +28,43 @@ Ref CallInputs::take_in(const value::Bundle& bundle, int block_fd) {
 }
 
 void CallInputs::drop() {
+  copies_.clear();
+  turn_ = 0;
   bundle_ = {};
   placed_ = {};
 }
 
 void CallInputs::copy_to_device() const {
-  if (placed_.device.data == nullptr) return;
+  if (!is_on_device()) return;
   core_.driver()->copy_to_device(address(), placed_.host.data, bytes());
 }
 
 void CallInputs::copy_to_host() const {
-  if (placed_.device.data == nullptr) return;
+  if (!is_on_device()) return;
   core_.driver()->copy_to_host(placed_.host.data, address(), bytes());
+}
+
+Ref CallInputs::add_copy() {
+  return core_.attempt(task::FailureKind::call_error, "the inputs could not be copied", [&] {
+    Placed placed = placed_;
+    placed.device = core_.gpu()->allocate(bytes());
+    copies_.push_back(placed.device);
+    core_.driver()->copy_on_device(address_of(copies_.size()), address_of(0), bytes());
+    return import_value(core_.torch(), bundle_, placed);
+  });
+}
+
+void CallInputs::drop_copies() {
+  if (turn_ != 0) core_.driver()->copy_on_device(address_of(0), address(), bytes());
+  turn_ = 0;
+  copies_.clear();
 }
 
 void CallInputs::write(std::uint64_t at_bytes,
                        const std::byte* from,
                        std::uint64_t size_bytes) const {
   std::memcpy(placed_.host.data + at_bytes, from, size_bytes);
-  if (placed_.device.data == nullptr) return;
+  if (!is_on_device()) return;
   core_.driver()->copy_to_device(address() + at_bytes, from, size_bytes);
 }
 

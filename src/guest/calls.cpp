@@ -2,12 +2,15 @@
 #include "guest/calls.h"
 
 #include "drk/base/clock.h"
+#include "drk/base/statistics.h"
 
 #include "guest/launches.h"
 
 #include <algorithm>
+#include <cmath>
 #include <malloc.h>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace drk::guest {
@@ -30,6 +33,29 @@ class FreshMemoryScope {
 
 bool contains(const std::vector<std::uint32_t>& list, std::uint32_t item) {
   return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+/// Of calls one after the other: they have stopped getting faster, or slower.
+bool is_stable(std::span<const double> us) {
+  constexpr std::size_t kWindow = 5;
+  constexpr double kShare = 0.01;
+  if (us.size() < 2 * kWindow) return false;
+  const double last = median_interval_of(us.last(kWindow)).median;
+  const double before = median_interval_of(us.last(2 * kWindow).first(kWindow)).median;
+  return std::abs(last - before) <= kShare * before;
+}
+
+/// Well enough for every use that is made of it.
+bool is_median_known(std::span<const double> us) {
+  constexpr std::size_t kLeast = 10;
+  constexpr double kShare = 0.005;
+  return us.size() >= kLeast && median_interval_of(us).share() <= kShare;
+}
+
+bool may_go_on(const Call& request, std::span<const double> us, double spent_s) {
+  if (us.size() < request.min_calls) return true;
+  if (request.budget_s > 0 && spent_s > request.budget_s) return false;
+  return request.enough_s == 0 || spent_s <= request.enough_s || !is_median_known(us);
 }
 
 }  // namespace
@@ -59,8 +85,7 @@ Called Calls::make(const Call& request, int block_fd) {
 }
 
 void Calls::drop_arguments() {
-  arguments_ = Ref();
-  keywords_ = Ref();
+  arguments_ = {};
 }
 
 void Calls::take_arguments(const Call& request, int block_fd) {
@@ -68,12 +93,9 @@ void Calls::take_arguments(const Call& request, int block_fd) {
     inputs_.copy_to_device();
   } else {
     drop_arguments();
-    const Ref inputs = inputs_.take_in(request.inputs, block_fd);
-    const bool by_name = PyDict_Check(inputs.get()) != 0;
-    arguments_ = Ref::own(by_name ? PyTuple_New(0) : PySequence_Tuple(inputs.get()));
-    if (by_name) keywords_ = Ref::share(inputs.get());
+    arguments_ = Arguments::of(inputs_.take_in(request.inputs, block_fd));
   }
-  if (!arguments_) fail(task::FailureKind::call_error, "there was no call before");
+  if (!arguments_.positional) fail(task::FailureKind::call_error, "there was no call before");
 }
 
 void Calls::watch_launches_of(LaunchMode mode) const {
@@ -101,8 +123,9 @@ Ref Calls::call_exactly(const Call& request, Called& called) {
   return core_.attempt(task::FailureKind::call_error, what, [&] {
     PyObject* model = models_.exact_model();
     core_.seed(request.forward_seed);
-    const Ref keywords = keywords_ ? Ref::share(keywords_.get()) : Ref::own(PyDict_New());
-    Ref output = call(core_.torch().call_exactly.get(), model, arguments_.get(), keywords.get());
+    const auto& [positional, named] = arguments_;
+    const Ref keywords = named ? Ref::share(named.get()) : Ref::own(PyDict_New());
+    Ref output = call(core_.torch().call_exactly.get(), model, positional.get(), keywords.get());
     called.times.us.push_back(0);
     return output;
   });
@@ -112,22 +135,24 @@ Ref Calls::call_model(const Call& request, Called& called, Export& outputs) {
   PyObject* model = models_.model(request.compiled);
   Ref output;
   const Manner manner = {core_.gpu() != nullptr && request.purpose == CallPurpose::time,
+                         request.protocol,
                          request.grad,
                          request.forward_seed};
-  const std::int64_t warm_ns = now_ns() + static_cast<std::int64_t>(request.warmup_s * 1e9);
-  for (std::uint32_t i = 0; i < request.warmup_calls || now_ns() < warm_ns; ++i) {
-    output = call_counted(model, manner, called).output;
-  }
+  const bool rotates = manner.by_device && manner.protocol == task::Protocol::rotating;
+  Rotation turns(core_, inputs_, arguments_, rotates ? request.calls : 1);
+  warm_up(request, model, manner, turns, called);
   KernelWatch* recorder = request.purpose == CallPurpose::profile ? core_.watch() : nullptr;
   if (recorder != nullptr) recorder->begin_records();
   const std::int64_t begin_ns = now_ns();
   for (std::uint32_t i = 0; i < request.calls; ++i) {
     const double spent_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
-    if (i >= request.min_calls && request.budget_s > 0 && spent_s > request.budget_s) break;
+    if (!may_go_on(request, called.times.us, spent_s)) break;
+    const Arguments& arguments = turns.next();
     const std::uint64_t change_seed = i < request.change_seeds.size() ? request.change_seeds[i] : 0;
     const FewChanges changes(inputs_, change_seed);
     // Changed values may well need less work.
-    OneCall one = change_seed != 0 ? call_once(model, manner) : call_counted(model, manner, called);
+    OneCall one = change_seed != 0 ? call_once(model, manner, arguments)
+                                   : call_counted(model, manner, arguments, called);
     add_time(one, manner, called.times);
     output = Ref();  // freed outside the clocked span
     output = std::move(one.output);
@@ -145,10 +170,25 @@ Ref Calls::call_model(const Call& request, Called& called, Export& outputs) {
   return output;
 }
 
+void Calls::warm_up(
+    const Call& request, PyObject* model, const Manner& manner, Rotation& turns, Called& called) {
+  const Deadline warm(std::chrono::nanoseconds(static_cast<std::int64_t>(request.warmup_s * 1e9)));
+  const Deadline settled(
+      std::chrono::nanoseconds(static_cast<std::int64_t>(request.settle_s * 1e9)));
+  std::vector<double> us;
+  while (us.size() < request.warmup_calls || !warm.passed() ||
+         !(settled.passed() || is_stable(us))) {
+    us.push_back(call_counted(model, manner, turns.next(), called).device.us);
+  }
+}
+
 /// And adds what it did to the work on these inputs.
-Calls::OneCall Calls::call_counted(PyObject* model, const Manner& manner, Called& called) {
+Calls::OneCall Calls::call_counted(PyObject* model,
+                                   const Manner& manner,
+                                   const Arguments& arguments,
+                                   Called& called) {
   const std::uint64_t before = own_programs_so_far();
-  OneCall one = call_once(model, manner);
+  OneCall one = call_once(model, manner, arguments);
   const std::uint64_t programs = own_programs_so_far() - before;
   if (!called.work) called.work = task::RepeatedWork{0, programs, programs, 0};
   task::RepeatedWork& work = *called.work;
@@ -159,7 +199,7 @@ Calls::OneCall Calls::call_counted(PyObject* model, const Manner& manner, Called
 }
 
 /// Returns when the device is done with it.
-Calls::OneCall Calls::call_once(PyObject* model, const Manner& manner) {
+Calls::OneCall Calls::call_once(PyObject* model, const Manner& manner, const Arguments& arguments) {
   const TorchFunctions& torch = core_.torch();
   core_.seed(manner.forward_seed);  // each call draws as the first one does
   {
@@ -174,9 +214,9 @@ Calls::OneCall Calls::call_once(PyObject* model, const Manner& manner) {
   }
   OneCall one;
   one.output = core_.attempt(task::FailureKind::call_error, "forward raised", [&] {
-    if (manner.by_device) core_.gpu()->begin_timing();
+    if (manner.by_device) core_.gpu()->begin_timing(manner.protocol);
     const std::int64_t start_ns = now_ns();
-    PyObject* result = PyObject_Call(model, arguments_.get(), keywords_.get());
+    PyObject* result = PyObject_Call(model, arguments.positional.get(), arguments.keywords.get());
     const std::int64_t end_ns = now_ns();
     one.host_us = static_cast<double>(end_ns - start_ns) * 1e-3;
     if (result != nullptr && manner.by_device) one.device = core_.gpu()->end_timing();

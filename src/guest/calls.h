@@ -7,6 +7,7 @@
 #include "guest/call_inputs.h"
 #include "guest/core.h"
 #include "guest/models.h"
+#include "guest/rotation.h"
 #include "guest/tree.h"
 
 #include <cstdint>
@@ -30,6 +31,7 @@ class Calls {
  private:
   struct Manner {
     bool by_device = false;  ///< The clock.
+    task::Protocol protocol = task::Protocol::cold;
     task::GradMode grad = task::GradMode::off;
     std::uint64_t forward_seed = 0;
   };
@@ -44,8 +46,15 @@ class Calls {
   void fill_fresh_memory(const Call& request) const;
   [[nodiscard]] Ref call_exactly(const Call& request, Called& called);
   [[nodiscard]] Ref call_model(const Call& request, Called& called, Export& outputs);
-  [[nodiscard]] OneCall call_counted(PyObject* model, const Manner& manner, Called& called);
-  [[nodiscard]] OneCall call_once(PyObject* model, const Manner& manner);
+  void warm_up(
+      const Call& request, PyObject* model, const Manner& manner, Rotation& turns, Called& called);
+  [[nodiscard]] OneCall call_counted(PyObject* model,
+                                     const Manner& manner,
+                                     const Arguments& arguments,
+                                     Called& called);
+  [[nodiscard]] OneCall call_once(PyObject* model,
+                                  const Manner& manner,
+                                  const Arguments& arguments);
   static void add_time(const OneCall& one, const Manner& manner, task::TimedCalls& times);
   void take_output(const Call& request, PyObject* output, Export& outputs, Called& called) const;
   void note_launches(Called& called) const;
@@ -56,8 +65,7 @@ class Calls {
   const Core& core_;
   Models& models_;
   CallInputs& inputs_;
-  Ref arguments_;                      ///< Of the last call.
-  Ref keywords_;                       ///< The same; empty where there are none.
+  Arguments arguments_;                ///< Of the last call.
   std::uint64_t programs_at_end_ = 0;  ///< Of the last call of the request, counted in it so far.
   std::uint64_t programs_behind_ = 0;  ///< Behind calls of the request.
 };

@@ -38,6 +38,7 @@ CudaDriver::CudaDriver() {
   resolve(library, "cuCtxSynchronize", synchronize_);
   resolve(library, "cuMemcpyHtoD_v2", memcpy_to_device_);
   resolve(library, "cuMemcpyDtoH_v2", memcpy_to_host_);
+  resolve(library, "cuMemcpyDtoD_v2", memcpy_on_device_);
   resolve(library, "cuMemsetD8_v2", memset_);
   resolve(library, "cuMemsetD8Async", memset_async_);
   resolve(library, "cuMemGetInfo_v2", memory_info_);
@@ -85,6 +86,10 @@ void CudaDriver::copy_to_device(Address to, const std::byte* from, std::size_t b
 
 void CudaDriver::copy_to_host(std::byte* to, Address from, std::size_t bytes) const {
   if (bytes > 0) call("cuMemcpyDtoH", memcpy_to_host_, to, from, bytes);
+}
+
+void CudaDriver::copy_on_device(Address to, Address from, std::size_t bytes) const {
+  if (bytes > 0) call("cuMemcpyDtoD", memcpy_on_device_, to, from, bytes);
 }
 
 void CudaDriver::fill(Address at, unsigned char byte, std::size_t bytes) const {

@@ -37,6 +37,7 @@ class CudaDriver {
   void check_synchronize() const;
   void copy_to_device(Address to, const std::byte* from, std::size_t bytes) const;
   void copy_to_host(std::byte* to, Address from, std::size_t bytes) const;
+  void copy_on_device(Address to, Address from, std::size_t bytes) const;
   void fill(Address at, unsigned char byte, std::size_t bytes) const;
   /// On the stream that torch's default stream is; does not wait.
   void fill_later(Address at, unsigned char byte, std::size_t bytes) const;
@@ -73,6 +74,7 @@ class CudaDriver {
   int (*synchronize_)() = nullptr;
   int (*memcpy_to_device_)(Address, const void*, std::size_t) = nullptr;
   int (*memcpy_to_host_)(void*, Address, std::size_t) = nullptr;
+  int (*memcpy_on_device_)(Address, Address, std::size_t) = nullptr;
   int (*memset_)(Address, unsigned char, std::size_t) = nullptr;
   int (*memset_async_)(Address, unsigned char, std::size_t, void*) = nullptr;
   int (*memory_info_)(std::size_t*, std::size_t*) = nullptr;

@@ -29,11 +29,14 @@ bool DeviceClock::is_gating() const noexcept {
   return gate_ && late_ < kMostLate;
 }
 
-void DeviceClock::start(CudaDriver::Address flush) {
+void DeviceClock::empty_l2(CudaDriver::Address flush) {
   // A window of lines that persist would outlast the flush.
   driver_.reset_persisting_l2();
   driver_.fill_later(flush, 0, flush_bytes_);
-  is_gated_ = is_gating();
+}
+
+void DeviceClock::start(bool gated) {
+  is_gated_ = gated && is_gating();
   if (is_gated_) gate_->close();
   driver_.record(opening_);
 }

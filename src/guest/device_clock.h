@@ -17,7 +17,8 @@ struct DeviceTime {
 };
 
 /// Begins behind an emptied L2 cache, and waits with the work until all of it is queued, as long as
-/// that goes well: a model that waits for the device itself is soon timed without. Not thread-safe.
+/// that goes well: a model that waits for the device itself is soon timed without. A protocol may
+/// want neither. Not thread-safe.
 class DeviceClock {
  public:
   /// Throws CudaFailed.
@@ -33,7 +34,9 @@ class DeviceClock {
   /// Twice the L2 cache: what is written to flush it.
   [[nodiscard]] std::uint64_t flush_bytes() const noexcept { return flush_bytes_; }
   /// `flush`: so much memory of the device.
-  void start(CudaDriver::Address flush);
+  void empty_l2(CudaDriver::Address flush);
+  /// `gated`: as above. What was queued before counts for nothing.
+  void start(bool gated);
   /// Waits for the device. `has_other_streams`: kernels were launched on others than the caller's.
   [[nodiscard]] DeviceTime stop(bool has_other_streams);
 

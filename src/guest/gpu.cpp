@@ -133,9 +133,14 @@ std::uint64_t Gpu::peak_bytes() const {
   return PyLong_AsUnsignedLongLong(found.get());
 }
 
-void Gpu::begin_timing() {
+void Gpu::empty_l2() {
   if (flush_.data == nullptr) flush_ = allocate(clock_->flush_bytes());
-  clock_->start(reinterpret_cast<CudaDriver::Address>(flush_.data));
+  clock_->empty_l2(reinterpret_cast<CudaDriver::Address>(flush_.data));
+}
+
+void Gpu::begin_timing(task::Protocol protocol) {
+  if (protocol == task::Protocol::cold) empty_l2();
+  clock_->start(protocol != task::Protocol::kernelgym);
   if (watch_) watch_->hold_streams_behind(static_cast<cupti::Event>(clock_->opening()));
 }
 

@@ -44,8 +44,11 @@ class Gpu {
   void reset_peak() const;
   [[nodiscard]] std::uint64_t peak_bytes() const;
 
-  /// Starts the clock behind an emptied L2 cache ...
-  void begin_timing();
+  /// Twice the L2 cache: what is written to empty it.
+  [[nodiscard]] std::uint64_t flush_bytes() const noexcept { return clock_->flush_bytes(); }
+  void empty_l2();
+  /// Starts the clock as the protocol wants it ...
+  void begin_timing(task::Protocol protocol);
   /// ... and stops it behind all that was queued since, on whatever stream. Waits for the device.
   [[nodiscard]] DeviceTime end_timing();
 

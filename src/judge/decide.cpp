@@ -135,27 +135,35 @@ std::optional<double> time_coverage(const task::Profile& profile) {
   return share->own_us / share->all_us;
 }
 
-task::Timing timing_of(const task::TimedCalls& calls, const std::string& clock) {
+task::Timing timing_of(const task::TimedCalls& calls,
+                       const std::string& clock,
+                       task::Protocol protocol) {
   task::Timing timing = summarize(calls.us, clock);
-  if (!calls.host_us.empty()) timing.host_us = summarize(calls.host_us, "host").median_us;
+  if (protocol == task::Protocol::kernelgym) timing.headline_us = timing.mean_us;
+  if (!calls.host_us.empty()) {
+    timing.host_us = summarize(calls.host_us, "host").median_us;
+    timing.host_bound = *timing.host_us > timing.median_us;
+  }
   timing.gated = static_cast<std::uint32_t>(std::min<std::uint64_t>(calls.gated, timing.count));
   return timing;
 }
 
 /// No number is a claim about speed unless a GPU gave it.
-task::Accepted accepted(const Observations& observations) {
+task::Accepted accepted(const Observations& observations, const task::Policy& policy) {
   const bool on_gpu = observations.mode == task::Mode::gpu;
   const std::string clock = on_gpu ? "device" : "host";
   task::Accepted outcome;
   outcome.checked = std::any_of(observations.trials.begin(),
                                 observations.trials.end(),
                                 [](const task::Trial& trial) { return trial.compared; });
-  const auto& candidate = observations.candidate_times;
-  const auto& reference = observations.reference_times;
-  if (candidate && !candidate->us.empty()) outcome.timing = timing_of(*candidate, clock);
-  if (reference && !reference->us.empty()) outcome.reference_timing = timing_of(*reference, clock);
-  if (on_gpu && outcome.timing && outcome.reference_timing && outcome.timing->median_us > 0) {
-    outcome.speedup = outcome.reference_timing->median_us / outcome.timing->median_us;
+  const auto summary = [&](const std::optional<task::TimedCalls>& calls) {
+    const bool has_any = calls && !calls->us.empty();
+    return has_any ? std::optional(timing_of(*calls, clock, policy.protocol)) : std::nullopt;
+  };
+  outcome.timing = summary(observations.candidate_times);
+  outcome.reference_timing = summary(observations.reference_times);
+  if (on_gpu && outcome.timing && outcome.reference_timing && outcome.timing->headline_us > 0) {
+    outcome.speedup = outcome.reference_timing->headline_us / outcome.timing->headline_us;
   }
   if (observations.profile) outcome.coverage = time_coverage(*observations.profile);
   return outcome;
@@ -182,7 +190,7 @@ Verdict measured(const Observations& observations, const task::Policy& policy) {
   } else if (rejecting != findings.end()) {
     verdict.outcome = task::Rejected{rejecting->reason};
   } else {
-    verdict.outcome = accepted(observations);
+    verdict.outcome = accepted(observations, policy);
   }
   return verdict;
 }

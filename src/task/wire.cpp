@@ -311,12 +311,12 @@ json::Object metadata_of(const Result& result, const OldTerms& terms) {
 void add_runtimes(const Result& result, json::Object& body) {
   const auto* accepted = std::get_if<Accepted>(&result.verdict.outcome);
   const bool measured = accepted != nullptr && result.mode == Mode::gpu;
-  const auto median_ms = [measured](const std::optional<Timing>& timing) {
-    return measured && timing ? timing->median_us / 1000 : kNotMeasured;
+  const auto headline_ms = [measured](const std::optional<Timing>& timing) {
+    return measured && timing ? timing->headline_us / 1000 : kNotMeasured;
   };
   body["reference_runtime"] =
-      median_ms(accepted == nullptr ? std::nullopt : accepted->reference_timing);
-  body["kernel_runtime"] = median_ms(accepted == nullptr ? std::nullopt : accepted->timing);
+      headline_ms(accepted == nullptr ? std::nullopt : accepted->reference_timing);
+  body["kernel_runtime"] = headline_ms(accepted == nullptr ? std::nullopt : accepted->timing);
   body["speedup"] = measured ? accepted->speedup.value_or(0) : 0.0;
 }
 

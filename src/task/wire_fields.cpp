@@ -91,6 +91,12 @@ constexpr std::array kFields{
           .low = kPerfTrials.low,
           .high = kPerfTrials.high,
           .description = "Timed calls at most."},
+    Field{.name = "protocol",
+          .default_json = R"("cold")",
+          .choices = kNamesOf<Protocol>,
+          .description = "What a timed call on a GPU finds: cold an emptied L2 cache, warm what "
+                         "the call before has left, rotating another copy of its inputs; "
+                         "kernelgym is warm with the host's gaps, and its headline the mean."},
     Field{.name = "num_warmup",
           .type = FieldType::integer,
           .default_json = "3",

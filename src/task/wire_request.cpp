@@ -41,6 +41,7 @@ TaskOptions common_options(const WireBody& body, bool detects_by_default) {
   options.reference_backend = reference_backend_of(body);
   options.num_correct_trials = body.get<std::uint32_t>("num_correct_trials");
   options.num_perf_trials = body.get<std::uint32_t>("num_perf_trials");
+  options.policy.protocol = choice<Protocol>(body, "protocol");
   options.num_warmup = body.get<std::uint32_t>("num_warmup");
   options.limits.total_s = body.get<double>("timeout");
   options.measure_performance = flag_of(body, "run_performance", "measure_performance", true);

@@ -111,13 +111,13 @@ std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan&
   guest::Call call;
   give_inputs(data, plan.rewrite_inputs, call);
   call.forward_seed = data.forward_seed;
-  call.calls = plan.calls;
-  call.min_calls = std::min(plan.calls, 3U);
-  call.purpose = plan.purpose;
+  if (plan.purpose == guest::CallPurpose::time) {
+    worker::time_calls(call, task_, plan.calls, !is_interpreted());
+  } else {
+    call.purpose = plan.purpose;
+    call.calls = call.min_calls = plan.calls;
+  }
   call.grad = plan.grad;
-  const bool is_timed = plan.purpose == guest::CallPurpose::time;
-  if (is_timed && !is_interpreted()) warm_up_before(call, task_);
-  call.budget_s = is_timed ? task_.limits.timing_budget_s : 0;
   call.launches = plan.launches;
   call.fresh_memory = plan.fresh_memory;
   call.want_output = compares(plan.seed);
@@ -300,8 +300,9 @@ void Evaluation::note_need() {
 }
 
 void Evaluation::choose_sampled_calls(CallPlan& plan) {
-  constexpr std::uint32_t kAlways = 3;  // calls that are made however long they take
-  constexpr std::size_t kOutputs = 5;   // those that are chosen here, and some slack
+  constexpr std::uint32_t kAlways = 3;   // calls that are made however long they take
+  constexpr std::uint32_t kMostly = 10;  // that are made unless each takes very long
+  constexpr std::size_t kOutputs = 6;    // those that are chosen here, and some slack
   if (is_simple() || task_.policy.correctness == task::Correctness::kernelgym) return;
   if (plan.calls < kAlways || !take_trial_data(plan.stage, plan.seed)) return;
   if (!is_kept(*trial_data_) || !fit_one_message(*trial_data_, kOutputs)) return;
@@ -318,9 +319,12 @@ void Evaluation::choose_sampled_calls(CallPlan& plan) {
   std::vector<std::uint32_t> unchanged = {equal, equal + 1};
   if (plan.calls >= kAlways + 2) {
     const std::uint32_t rest = plan.calls - kAlways;
+    const std::uint32_t early = below(std::min(rest, kMostly - kAlways));
     const std::uint32_t one = below(rest);
     const std::uint32_t other = (one + 1 + below(rest - 1)) % rest;
-    plan.sampled_calls.insert(plan.sampled_calls.end(), {kAlways + one, kAlways + other});
+    for (const std::uint32_t call : {early, one, other}) {
+      plan.sampled_calls.push_back(kAlways + call);
+    }
     unchanged.push_back(kAlways + one);
   }
   change_inputs(plan, random);

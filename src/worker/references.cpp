@@ -85,10 +85,22 @@ task::Distribution distribution_of(std::uint64_t seed) noexcept {
   }
 }
 
-void warm_up_before(guest::Call& call, const task::Task& task) noexcept {
+void time_calls(guest::Call& call, const task::Task& task, std::uint32_t calls, bool on_gpu) {
+  constexpr std::uint32_t kLeastCalls = 3;
   constexpr double kWarmupS = 0.05;
+  constexpr double kSettleS = 0.25;
+  constexpr double kEnoughS = 0.25;
+  call.purpose = guest::CallPurpose::time;
+  call.protocol = task.policy.protocol;
+  call.calls = calls;
+  call.min_calls = std::min(calls, kLeastCalls);
+  call.budget_s = task.limits.timing_budget_s;
+  if (!on_gpu) return;
   call.warmup_calls = task.num_warmup;
+  if (call.protocol == task::Protocol::kernelgym) return;
   call.warmup_s = kWarmupS;
+  call.settle_s = kSettleS;
+  call.enough_s = kEnoughS;
 }
 
 Reference::Reference(std::unique_ptr<GuestProcess> guest,
@@ -348,16 +360,18 @@ void Reference::add_exact(TrialData& data, const task::Task& task, const std::st
   data.exact = std::move(exact);
 }
 
-std::optional<task::TimedCalls> Reference::known_times(std::uint32_t calls) {
+std::optional<task::TimedCalls> Reference::known_times(std::uint32_t calls,
+                                                       task::Protocol protocol) {
   const std::lock_guard lock(mutex_);
-  const auto known = times_.find(calls);
+  const auto known = times_.find({calls, protocol});
   return known == times_.end() ? std::nullopt : std::optional(known->second);
 }
 
 Reference::TimesOutcome Reference::times(const task::Task& task,
                                          std::uint32_t calls,
                                          const std::stop_token& stop) {
-  if (auto known = known_times(calls)) return *std::move(known);
+  const std::pair key = {calls, task.policy.protocol};
+  if (auto known = known_times(calls, task.policy.protocol)) return *std::move(known);
   const auto given = std::find_if(seeds_.begin(), seeds_.end(), [](std::uint64_t seed) {
     return distribution_of(seed) == task::Distribution::given;
   });
@@ -365,7 +379,7 @@ Reference::TimesOutcome Reference::times(const task::Task& task,
   if (auto* failure = std::get_if<task::Failure>(&data)) return std::move(*failure);
   const TrialData& trial_data = *std::get<std::shared_ptr<const TrialData>>(data);
   const std::lock_guard lock(mutex_);
-  if (const auto known = times_.find(calls); known != times_.end()) return known->second;
+  if (const auto known = times_.find(key); known != times_.end()) return known->second;
   const bool is_compiled_model = is_compiled(task) && gpu_ != nullptr;
   if (is_compiled_model) {
     if (auto failure = warm_up(trial_data, task, stop)) return std::move(*failure);
@@ -374,11 +388,7 @@ Reference::TimesOutcome Reference::times(const task::Task& task,
   call.inputs = trial_data.inputs.bundle;
   call.forward_seed = trial_data.forward_seed;
   call.compiled = is_compiled_model;
-  call.purpose = guest::CallPurpose::time;
-  if (gpu_ != nullptr) warm_up_before(call, task);
-  call.calls = calls;
-  call.min_calls = std::min(calls, 3U);
-  call.budget_s = task.limits.timing_budget_s;
+  time_calls(call, task, calls, gpu_ != nullptr);
   call.want_output = false;
   const GpuSlot::Measuring measuring = gpu_ == nullptr ? GpuSlot::Measuring() : gpu_->measure(stop);
   const WritableCopy copy = copy_memory(trial_data.inputs);
@@ -386,7 +396,7 @@ Reference::TimesOutcome Reference::times(const task::Task& task,
   auto called = ask(call, {&fd, 1}, task::Stage::time, task.limits.time_s, stop);
   if (auto* failure = std::get_if<task::Failure>(&called)) return std::move(*failure);
   auto& answer = std::get<GuestProcess::Answer>(called);
-  return times_[calls] = std::move(std::get<guest::Called>(answer.reply).times);
+  return times_[key] = std::move(std::get<guest::Called>(answer.reply).times);
 }
 
 std::optional<task::Failure> Reference::warm_up(const TrialData& data,

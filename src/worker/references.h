@@ -39,9 +39,10 @@ struct TrialData {
 /// low bits, so that a replay needs nothing else. A candidate never sees a seed.
 [[nodiscard]] task::Distribution distribution_of(std::uint64_t seed) noexcept;
 
-/// A GPU that has idled clocks low, and takes tens of milliseconds to come up: timed calls begin
+/// How a model is timed, be it the candidate's or the reference's: `calls` times at most. A GPU
+/// that has idled clocks low, and takes tens of milliseconds to come up: there, timed calls begin
 /// behind as many others as were asked for, and behind enough of them.
-void warm_up_before(guest::Call& call, const task::Task& task) noexcept;
+void time_calls(guest::Call& call, const task::Task& task, std::uint32_t calls, bool on_gpu);
 
 /// Whether a problem is run on other values than its own, and in float64: until its process has not
 /// survived that. Shared by all references of one problem.
@@ -113,7 +114,8 @@ class Reference {
                                                   double limit_s,
                                                   const std::stop_token& stop);
 
-  [[nodiscard]] std::optional<task::TimedCalls> known_times(std::uint32_t calls);
+  [[nodiscard]] std::optional<task::TimedCalls> known_times(std::uint32_t calls,
+                                                            task::Protocol protocol);
   using Made = std::variant<std::shared_ptr<TrialData>, task::Failure>;
   [[nodiscard]] Made make_trial(std::uint64_t seed,
                                 task::Distribution distribution,
@@ -157,7 +159,8 @@ class Reference {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<const TrialData>>
       changed_trials_;
   std::uint64_t cached_bytes_ = 0;
-  std::map<std::uint32_t, task::TimedCalls> times_;  ///< By number of calls asked for.
+  /// By number of calls asked for, and how they were timed.
+  std::map<std::pair<std::uint32_t, task::Protocol>, task::TimedCalls> times_;
 };
 
 /// The references in use and the last few used, by content. Thread-safe.

@@ -3,6 +3,7 @@
 #include "gpu/gpu_fixture.h"
 
 #include <algorithm>
+#include <map>
 #include <thread>
 
 namespace drk::worker::test {
@@ -35,6 +36,39 @@ TEST_F(GpuEvaluations, GiveSpeedupCoverageAndRecords) {
   EXPECT_EQ(profile.kernels[0].count, profile.calls);
   EXPECT_GT(profile.kernels[0].registers, 0U);
   EXPECT_GT(accepted->coverage.value_or(0), 0.99) << kernel_names(result);
+}
+
+TEST_F(GpuEvaluations, TimeByEachProtocol) {
+  std::map<task::Protocol, task::Timing> times;
+  for (const auto protocol : {task::Protocol::cold,
+                              task::Protocol::warm,
+                              task::Protocol::rotating,
+                              task::Protocol::kernelgym}) {
+    task::Task task = gpu_task(relu_reference(1U << 21U), kReluCandidate);
+    task.policy.protocol = protocol;
+    const task::Result result = judge(task);
+    const task::Accepted* accepted = accepted_of(result);
+    ASSERT_NE(accepted, nullptr) << text_of(result);
+    ASSERT_TRUE(accepted->timing && accepted->reference_timing && accepted->speedup);
+    times[protocol] = *accepted->timing;
+    fmt::print("{:<10} median {:.2f} us, mean {:.2f}, reference {:.2f}, {} of {} calls gated\n",
+               json::name_of(protocol),
+               accepted->timing->median_us,
+               accepted->timing->mean_us,
+               accepted->reference_timing->median_us,
+               accepted->timing->gated,
+               accepted->timing->count);
+    EXPECT_EQ(accepted->timing->count, task.num_perf_trials);
+  }
+  // 16 MiB in all, which an L2 cache may hold: whether it does is the protocol's doing.
+  const double warm_us = times[task::Protocol::warm].median_us;
+  EXPECT_GT(times[task::Protocol::cold].median_us, warm_us);
+  EXPECT_GT(times[task::Protocol::rotating].median_us, warm_us);
+  EXPECT_GT(times[task::Protocol::warm].gated, 0U);
+  EXPECT_EQ(times[task::Protocol::warm].headline_us, warm_us);
+  const task::Timing& old = times[task::Protocol::kernelgym];
+  EXPECT_EQ(old.gated, 0U);
+  EXPECT_EQ(old.headline_us, old.mean_us);
 }
 
 TEST_F(GpuEvaluations, SeeOneDeviceAsNumberZero) {

@@ -388,7 +388,8 @@ class DeviceClockOnAGpu : public KernelWatchOnAGpu {
   }
   template <class Work>
   DeviceTime time_of(const Work& work) {
-    clock_->start(flush_);
+    clock_->empty_l2(flush_);
+    clock_->start(true);
     watch().hold_streams_behind(clock_->opening());
     work();
     return clock_->stop(watch().let_streams_go());

@@ -132,6 +132,22 @@ TEST(Decide, TellsTheHostsTimeAndTheCallsWithoutItsGaps) {
   EXPECT_EQ(accepted.timing->host_us, 70);
   EXPECT_EQ(accepted.timing->gated, 2U);
   EXPECT_EQ(accepted.timing->median_us, 20);
+  EXPECT_TRUE(accepted.timing->host_bound);
+  seen.candidate_times->host_us = {19, 20, 15};
+  EXPECT_FALSE(std::get<task::Accepted>(decide(seen, Task{}).outcome).timing->host_bound);
+}
+
+TEST(Decide, DividesMeansUnderTheOldProtocol) {
+  Observations seen = honest();
+  seen.mode = Mode::gpu;
+  seen.candidate_times->us = {10, 10, 70};
+  seen.reference_times->us = {60, 60, 240};
+  Task task;
+  EXPECT_EQ(std::get<task::Accepted>(decide(seen, task).outcome).speedup, 6);
+  task.policy.protocol = task::Protocol::kernelgym;
+  const task::Accepted accepted = std::get<task::Accepted>(decide(seen, task).outcome);
+  EXPECT_EQ(accepted.timing->headline_us, 30);
+  EXPECT_EQ(accepted.speedup, 4);
 }
 
 TEST(Decide, RefusesWorkThatTheCallerDoesNotWaitFor) {

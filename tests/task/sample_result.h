@@ -34,7 +34,21 @@ inline Mismatch sample_mismatch() {
 }
 
 inline Timing sample_timing() {
-  return {"device", 7, 1000.1, 1100.2, 30.3, 900.4, 1500.5, 910.6, 1490.7, 950.8, 1050.9, 48.25, 5};
+  return {"device",
+          7,
+          1000.1,
+          1000.1,
+          1100.2,
+          30.3,
+          900.4,
+          1500.5,
+          910.6,
+          1490.7,
+          950.8,
+          1050.9,
+          48.25,
+          true,
+          5};
 }
 
 inline Observations sample_observations() {
@@ -96,7 +110,7 @@ inline Manifest sample_manifest() {
   manifest.num_perf_trials = 99;
   manifest.num_warmup = 2;
   manifest.measure_performance = false;
-  manifest.policy = {Correctness::kernelgym, Ownership::strict, true};
+  manifest.policy = {Correctness::kernelgym, Ownership::strict, Protocol::rotating, true};
   manifest.limits = {1.5, 2.5, 3.5, 4.5, 5.5, 0.5, 1024, 2048};
   manifest.mode = Mode::gpu;
   manifest.init_seed = 1;

@@ -59,6 +59,7 @@ TEST(RequestFromWire, TakesEveryField) {
   const WireRequest request = read(R"({
       "toolkit": "kernelbench", "backend_adapter": "kernelbench", "backend": "cuda_nvrtc",
       "num_correct_trials": 20, "num_perf_trials": 1, "num_warmup": 0, "timeout": 10,
+      "protocol": "rotating",
       "deadline_s": 0.5, "priority": "high", "device_preference": "cuda:1", "force_refresh": true,
       "entry_point": "Net", "reference_backend": "torch_compile", "uuid": "u", "is_valid": true,
       "use_reference_cache": true, "verbose_errors": true, "enable_profiling": false,
@@ -72,6 +73,7 @@ TEST(RequestFromWire, TakesEveryField) {
   EXPECT_EQ(task.num_correct_trials, 20U);
   EXPECT_EQ(task.num_perf_trials, 1U);
   EXPECT_EQ(task.num_warmup, 0U);
+  EXPECT_EQ(task.policy.protocol, Protocol::rotating);
   EXPECT_EQ(task.limits.total_s, 10);
   EXPECT_FALSE(task.measure_performance);
   EXPECT_EQ(request.priority, Priority::high);
@@ -259,6 +261,7 @@ TEST(ContentHash, DiffersForWhatDecides) {
                               R"({"num_correct_trials": 6})",
                               R"({"num_perf_trials": 6})",
                               R"({"num_warmup": 6})",
+                              R"({"protocol": "warm"})",
                               R"({"run_performance": false})",
                               R"({"run_triton_detection": false})"}) {
     EXPECT_NE(content_hash(read(members)), hash) << members;

@@ -41,6 +41,15 @@ BOOST_DESCRIBE_ENUM(Correctness, strict, kernelgym)
 enum class Ownership : std::uint8_t { mixed, strict, free };
 BOOST_DESCRIBE_ENUM(Ownership, mixed, strict, free)
 
+/// What a timed call finds, and what its headline is.
+///   cold       an emptied L2 cache; the median
+///   warm       the L2 cache as the call before has left it; the median
+///   rotating   a copy of its inputs that no call of late has met; the median
+///   kernelgym  as KernelBench and KernelGYM measure: warm, and with the host's gaps in it; the
+///   mean
+enum class Protocol : std::uint8_t { cold, warm, rotating, kernelgym };
+BOOST_DESCRIBE_ENUM(Protocol, cold, warm, rotating, kernelgym)
+
 /// The steps of an evaluation, in order; each has its own time limit.
 enum class Stage : std::uint8_t { validate, load, correctness, detect, time, profile };
 BOOST_DESCRIBE_ENUM(Stage, validate, load, correctness, detect, time, profile)
@@ -48,11 +57,12 @@ BOOST_DESCRIBE_ENUM(Stage, validate, load, correctness, detect, time, profile)
 struct Policy {
   Correctness correctness = Correctness::strict;
   Ownership ownership = Ownership::mixed;
+  Protocol protocol = Protocol::cold;
   bool require_isolation = false;  ///< Refuse to run when a part of the sandbox is missing.
 
   friend bool operator==(const Policy&, const Policy&) = default;
 };
-BOOST_DESCRIBE_STRUCT(Policy, (), (correctness, ownership, require_isolation))
+BOOST_DESCRIBE_STRUCT(Policy, (), (correctness, ownership, protocol, require_isolation))
 
 /// Time limits, each of one stage of one evaluation.
 struct Limits {

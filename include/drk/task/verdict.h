@@ -83,6 +83,7 @@ BOOST_DESCRIBE_ENUM(Fault, candidate, task, infra)
 struct Timing {
   std::string clock;
   std::uint32_t count = 0;
+  double headline_us = 0;  ///< The median or, under Protocol::kernelgym, the mean.
   double median_us = 0;
   double mean_us = 0;
   double std_us = 0;  ///< With count - 1; 0 for a single call.
@@ -95,12 +96,14 @@ struct Timing {
   /// On a GPU: the median of what the host took to queue a call's work. Where it is more than the
   /// device's time, a caller waits for the host.
   std::optional<double> host_us;
+  bool host_bound = false;  ///< That is so.
   std::uint32_t gated = 0;  ///< Calls in whose times no gap of the host's is: see TimedCalls.
 };
 BOOST_DESCRIBE_STRUCT(Timing,
                       (),
                       (clock,
                        count,
+                       headline_us,
                        median_us,
                        mean_us,
                        std_us,
@@ -111,13 +114,14 @@ BOOST_DESCRIBE_STRUCT(Timing,
                        median_low_us,
                        median_high_us,
                        host_us,
+                       host_bound,
                        gated))
 
 struct Accepted {
   static constexpr const char* kKind = "accepted";
   std::optional<Timing> timing;  ///< Absent when performance was not asked for.
   std::optional<Timing> reference_timing;
-  std::optional<double> speedup;   ///< reference time / candidate time; only from a GPU.
+  std::optional<double> speedup;   ///< Of the headlines: reference / candidate; only from a GPU.
   std::optional<double> coverage;  ///< 0 to 1; only from a GPU.
   bool checked = true;             ///< False: it ran, but there was no output to compare with.
 };
