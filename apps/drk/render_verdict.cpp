@@ -127,6 +127,13 @@ std::vector<std::string> timing_lines(const task::Result& result) {
   if (!lines.empty() && result.mode == task::Mode::interpreter) {
     lines.emplace_back("interpreter: no speed claim");
   }
+  const task::Protocol protocol = result.manifest.policy.protocol;
+  if (!lines.empty() && result.mode == task::Mode::gpu && protocol != task::Protocol::cold) {
+    const bool by_mean = protocol == task::Protocol::kernelgym;
+    lines.push_back(fmt::format("protocol {}{}",
+                                json::name_of(protocol),
+                                by_mean ? ": the speedup is the ratio of the means" : ""));
+  }
   return lines;
 }
 

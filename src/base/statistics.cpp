@@ -48,4 +48,19 @@ MedianInterval median_interval_of(std::span<const double> samples) {
   return median_interval(sorted);
 }
 
+bool is_stable(std::span<const double> times) {
+  constexpr std::size_t kWindow = 5;
+  constexpr double kShare = 0.01;
+  if (times.size() < 2 * kWindow) return false;
+  const double last = median_interval_of(times.last(kWindow)).median;
+  const double before = median_interval_of(times.last(2 * kWindow).first(kWindow)).median;
+  return std::abs(last - before) <= kShare * before;
+}
+
+bool is_median_known(std::span<const double> samples) {
+  constexpr std::size_t kLeast = 10;
+  constexpr double kShare = 0.005;
+  return samples.size() >= kLeast && median_interval_of(samples).share() <= kShare;
+}
+
 }  // namespace drk

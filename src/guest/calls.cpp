@@ -7,7 +7,6 @@
 #include "guest/launches.h"
 
 #include <algorithm>
-#include <cmath>
 #include <malloc.h>
 #include <optional>
 #include <span>
@@ -33,23 +32,6 @@ class FreshMemoryScope {
 
 bool contains(const std::vector<std::uint32_t>& list, std::uint32_t item) {
   return std::find(list.begin(), list.end(), item) != list.end();
-}
-
-/// Of calls one after the other: they have stopped getting faster, or slower.
-bool is_stable(std::span<const double> us) {
-  constexpr std::size_t kWindow = 5;
-  constexpr double kShare = 0.01;
-  if (us.size() < 2 * kWindow) return false;
-  const double last = median_interval_of(us.last(kWindow)).median;
-  const double before = median_interval_of(us.last(2 * kWindow).first(kWindow)).median;
-  return std::abs(last - before) <= kShare * before;
-}
-
-/// Well enough for every use that is made of it.
-bool is_median_known(std::span<const double> us) {
-  constexpr std::size_t kLeast = 10;
-  constexpr double kShare = 0.005;
-  return us.size() >= kLeast && median_interval_of(us).share() <= kShare;
 }
 
 bool may_go_on(const Call& request, std::span<const double> us, double spent_s) {

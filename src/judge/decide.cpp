@@ -135,11 +135,8 @@ std::optional<double> time_coverage(const task::Profile& profile) {
   return share->own_us / share->all_us;
 }
 
-task::Timing timing_of(const task::TimedCalls& calls,
-                       const std::string& clock,
-                       task::Protocol protocol) {
+task::Timing timing_of(const task::TimedCalls& calls, const std::string& clock) {
   task::Timing timing = summarize(calls.us, clock);
-  if (protocol == task::Protocol::kernelgym) timing.headline_us = timing.mean_us;
   if (!calls.host_us.empty()) {
     timing.host_us = summarize(calls.host_us, "host").median_us;
     timing.host_bound = *timing.host_us > timing.median_us;
@@ -158,12 +155,13 @@ task::Accepted accepted(const Observations& observations, const task::Policy& po
                                 [](const task::Trial& trial) { return trial.compared; });
   const auto summary = [&](const std::optional<task::TimedCalls>& calls) {
     const bool has_any = calls && !calls->us.empty();
-    return has_any ? std::optional(timing_of(*calls, clock, policy.protocol)) : std::nullopt;
+    return has_any ? std::optional(timing_of(*calls, clock)) : std::nullopt;
   };
   outcome.timing = summary(observations.candidate_times);
   outcome.reference_timing = summary(observations.reference_times);
-  if (on_gpu && outcome.timing && outcome.reference_timing && outcome.timing->headline_us > 0) {
-    outcome.speedup = outcome.reference_timing->headline_us / outcome.timing->headline_us;
+  if (on_gpu && outcome.timing && outcome.reference_timing && outcome.timing->median_us > 0) {
+    outcome.speedup = headline_us(*outcome.reference_timing, policy.protocol) /
+                      headline_us(*outcome.timing, policy.protocol);
   }
   if (observations.profile) outcome.coverage = time_coverage(*observations.profile);
   return outcome;

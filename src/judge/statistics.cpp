@@ -30,7 +30,7 @@ task::Timing summarize(std::span<const double> samples_us, const std::string& cl
   task::Timing timing;
   timing.clock = clock;
   timing.count = static_cast<std::uint32_t>(sorted.size());
-  timing.headline_us = timing.median_us = interval.median;
+  timing.median_us = interval.median;
   timing.mean_us =
       std::accumulate(sorted.begin(), sorted.end(), 0.0) / static_cast<double>(sorted.size());
   timing.std_us = standard_deviation(sorted, timing.mean_us);

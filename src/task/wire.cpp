@@ -311,8 +311,9 @@ json::Object metadata_of(const Result& result, const OldTerms& terms) {
 void add_runtimes(const Result& result, json::Object& body) {
   const auto* accepted = std::get_if<Accepted>(&result.verdict.outcome);
   const bool measured = accepted != nullptr && result.mode == Mode::gpu;
-  const auto headline_ms = [measured](const std::optional<Timing>& timing) {
-    return measured && timing ? timing->headline_us / 1000 : kNotMeasured;
+  const auto headline_ms = [&](const std::optional<Timing>& timing) {
+    const Protocol protocol = result.manifest.policy.protocol;
+    return measured && timing ? headline_us(*timing, protocol) / 1000 : kNotMeasured;
   };
   body["reference_runtime"] =
       headline_ms(accepted == nullptr ? std::nullopt : accepted->reference_timing);

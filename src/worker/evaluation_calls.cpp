@@ -112,7 +112,7 @@ std::optional<Evaluation::CallResult> Evaluation::call_candidate(const CallPlan&
   give_inputs(data, plan.rewrite_inputs, call);
   call.forward_seed = data.forward_seed;
   if (plan.purpose == guest::CallPurpose::time) {
-    worker::time_calls(call, task_, plan.calls, !is_interpreted());
+    ask_for_times(call, task_, plan.calls, !is_interpreted());
   } else {
     call.purpose = plan.purpose;
     call.calls = call.min_calls = plan.calls;

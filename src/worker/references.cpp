@@ -85,7 +85,7 @@ task::Distribution distribution_of(std::uint64_t seed) noexcept {
   }
 }
 
-void time_calls(guest::Call& call, const task::Task& task, std::uint32_t calls, bool on_gpu) {
+void ask_for_times(guest::Call& call, const task::Task& task, std::uint32_t calls, bool on_gpu) {
   constexpr std::uint32_t kLeastCalls = 3;
   constexpr double kWarmupS = 0.05;
   constexpr double kSettleS = 0.25;
@@ -360,18 +360,17 @@ void Reference::add_exact(TrialData& data, const task::Task& task, const std::st
   data.exact = std::move(exact);
 }
 
-std::optional<task::TimedCalls> Reference::known_times(std::uint32_t calls,
-                                                       task::Protocol protocol) {
+std::optional<task::TimedCalls> Reference::known_times(const TimesKey& key) {
   const std::lock_guard lock(mutex_);
-  const auto known = times_.find({calls, protocol});
+  const auto known = times_.find(key);
   return known == times_.end() ? std::nullopt : std::optional(known->second);
 }
 
 Reference::TimesOutcome Reference::times(const task::Task& task,
                                          std::uint32_t calls,
                                          const std::stop_token& stop) {
-  const std::pair key = {calls, task.policy.protocol};
-  if (auto known = known_times(calls, task.policy.protocol)) return *std::move(known);
+  const TimesKey key = {calls, task.policy.protocol};
+  if (auto known = known_times(key)) return *std::move(known);
   const auto given = std::find_if(seeds_.begin(), seeds_.end(), [](std::uint64_t seed) {
     return distribution_of(seed) == task::Distribution::given;
   });
@@ -388,7 +387,7 @@ Reference::TimesOutcome Reference::times(const task::Task& task,
   call.inputs = trial_data.inputs.bundle;
   call.forward_seed = trial_data.forward_seed;
   call.compiled = is_compiled_model;
-  time_calls(call, task, calls, gpu_ != nullptr);
+  ask_for_times(call, task, calls, gpu_ != nullptr);
   call.want_output = false;
   const GpuSlot::Measuring measuring = gpu_ == nullptr ? GpuSlot::Measuring() : gpu_->measure(stop);
   const WritableCopy copy = copy_memory(trial_data.inputs);

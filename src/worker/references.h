@@ -42,7 +42,7 @@ struct TrialData {
 /// How a model is timed, be it the candidate's or the reference's: `calls` times at most. A GPU
 /// that has idled clocks low, and takes tens of milliseconds to come up: there, timed calls begin
 /// behind as many others as were asked for, and behind enough of them.
-void time_calls(guest::Call& call, const task::Task& task, std::uint32_t calls, bool on_gpu);
+void ask_for_times(guest::Call& call, const task::Task& task, std::uint32_t calls, bool on_gpu);
 
 /// Whether a problem is run on other values than its own, and in float64: until its process has not
 /// survived that. Shared by all references of one problem.
@@ -114,8 +114,8 @@ class Reference {
                                                   double limit_s,
                                                   const std::stop_token& stop);
 
-  [[nodiscard]] std::optional<task::TimedCalls> known_times(std::uint32_t calls,
-                                                            task::Protocol protocol);
+  using TimesKey = std::pair<std::uint32_t, task::Protocol>;  ///< Calls asked for, and how timed.
+  [[nodiscard]] std::optional<task::TimedCalls> known_times(const TimesKey& key);
   using Made = std::variant<std::shared_ptr<TrialData>, task::Failure>;
   [[nodiscard]] Made make_trial(std::uint64_t seed,
                                 task::Distribution distribution,
@@ -159,8 +159,7 @@ class Reference {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<const TrialData>>
       changed_trials_;
   std::uint64_t cached_bytes_ = 0;
-  /// By number of calls asked for, and how they were timed.
-  std::map<std::pair<std::uint32_t, task::Protocol>, task::TimedCalls> times_;
+  std::map<TimesKey, task::TimedCalls> times_;
 };
 
 /// The references in use and the last few used, by content. Thread-safe.

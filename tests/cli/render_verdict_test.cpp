@@ -185,6 +185,18 @@ TEST(RenderVerdict, ShowsTimesKernelsAndTheSandbox) {
             "stages    load 512 ms, correctness 1.23 s\n");
 }
 
+TEST(RenderVerdict, NamesAProtocolThatIsNotTheUsualOne) {
+  task::Result result = accepted();
+  result.mode = task::Mode::gpu;
+  EXPECT_EQ(render_verdict(result, kPlain).find("protocol"), std::string::npos);
+  result.manifest.policy.protocol = task::Protocol::warm;
+  EXPECT_NE(render_verdict(result, kPlain).find("          protocol warm\n"), std::string::npos);
+  result.manifest.policy.protocol = task::Protocol::kernelgym;
+  EXPECT_NE(render_verdict(result, kPlain)
+                .find("protocol kernelgym: the speedup is the ratio of the means\n"),
+            std::string::npos);
+}
+
 TEST(RenderVerdict, ShowsTheEndOfStandardErrorOnlyWhenItFailed) {
   task::Result result = runtime_failed();
   for (int i = 1; i <= 12; ++i) result.candidate_stderr.text += "line " + std::to_string(i) + "\n";

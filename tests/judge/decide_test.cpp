@@ -145,9 +145,7 @@ TEST(Decide, DividesMeansUnderTheOldProtocol) {
   Task task;
   EXPECT_EQ(std::get<task::Accepted>(decide(seen, task).outcome).speedup, 6);
   task.policy.protocol = task::Protocol::kernelgym;
-  const task::Accepted accepted = std::get<task::Accepted>(decide(seen, task).outcome);
-  EXPECT_EQ(accepted.timing->headline_us, 30);
-  EXPECT_EQ(accepted.speedup, 4);
+  EXPECT_EQ(std::get<task::Accepted>(decide(seen, task).outcome).speedup, 4);
 }
 
 TEST(Decide, RefusesWorkThatTheCallerDoesNotWaitFor) {

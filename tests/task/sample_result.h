@@ -37,7 +37,6 @@ inline Timing sample_timing() {
   return {"device",
           7,
           1000.1,
-          1000.1,
           1100.2,
           30.3,
           900.4,

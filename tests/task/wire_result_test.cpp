@@ -96,9 +96,9 @@ TEST(WireResult, SaysInOldTermsWhatEveryOutcomeIs) {
 
 TEST(WireResult, GivesTimesInMillisecondsAndTheirRatio) {
   Timing reference = sample_timing();
-  reference.headline_us = 3000;
+  reference.median_us = 3000;
   Timing candidate = sample_timing();
-  candidate.headline_us = 1500;
+  candidate.median_us = 1500;
   const json::Object body =
       wire_result(full_result(Accepted{candidate, reference, 2.0, std::nullopt}));
   EXPECT_EQ(body.at("reference_runtime").as_double(), 3);

@@ -26,4 +26,10 @@ struct MedianInterval {
 /// The same of samples in any order.
 [[nodiscard]] MedianInterval median_interval_of(std::span<const double> samples);
 
+/// Of times in order: they no longer rise or fall. The medians of the last five and of the five
+/// before are within 1 %.
+[[nodiscard]] bool is_stable(std::span<const double> times);
+/// Ten samples or more, and the interval lies within 0.5 % of their median.
+[[nodiscard]] bool is_median_known(std::span<const double> samples);
+
 }  // namespace drk

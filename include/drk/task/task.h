@@ -41,12 +41,11 @@ BOOST_DESCRIBE_ENUM(Correctness, strict, kernelgym)
 enum class Ownership : std::uint8_t { mixed, strict, free };
 BOOST_DESCRIBE_ENUM(Ownership, mixed, strict, free)
 
-/// What a timed call finds, and what its headline is.
-///   cold       an emptied L2 cache; the median
-///   warm       the L2 cache as the call before has left it; the median
-///   rotating   a copy of its inputs that no call of late has met; the median
-///   kernelgym  as KernelBench and KernelGYM measure: warm, and with the host's gaps in it; the
-///   mean
+/// What a timed call on a GPU finds.
+///   cold       an emptied L2 cache
+///   warm       the L2 cache as the call before has left it
+///   rotating   a copy of its inputs that no call of late has met
+///   kernelgym  as KernelBench and KernelGYM measure: warm, and with the host's gaps in it
 enum class Protocol : std::uint8_t { cold, warm, rotating, kernelgym };
 BOOST_DESCRIBE_ENUM(Protocol, cold, warm, rotating, kernelgym)
 
